@@ -1,0 +1,86 @@
+"""Scores with reasons for the outputs of LLM applications, as columns of a pandas DataFrame.
+
+``df.pipe(score_relevancy)`` adds a score, a reason and the step results to each row; `summarize` and `figure_scores` show where the outputs fail.
+Everything public is named here and loads when first used, so that importing scorekit stays cheap.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+if _TYPE_CHECKING:
+    from scorekit.analysis.summary import summarize
+    from scorekit.columns import bands, read_steps, unnest
+    from scorekit.datasets import list_datasets, load_dataset
+    from scorekit.errors import ScorekitError
+    from scorekit.judge.client import Judge
+    from scorekit.judge.local import LocalJudge, LocalJudgeWarning
+    from scorekit.judge.prompts import Prompt
+    from scorekit.run import ScoreResult, run_one, score
+    from scorekit.scorer import Scorer
+    from scorekit.scorers.relevancy import score_relevancy
+    from scorekit.scorers.text_difference import score_text_difference
+    from scorekit.scorers.tone import score_tone
+    from scorekit.widgets.figures import figure_scores, figure_statements
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Judge",
+    "LocalJudge",
+    "LocalJudgeWarning",
+    "Prompt",
+    "ScoreResult",
+    "Scorer",
+    "ScorekitError",
+    "bands",
+    "figure_scores",
+    "figure_statements",
+    "list_datasets",
+    "load_dataset",
+    "read_steps",
+    "run_one",
+    "score",
+    "score_relevancy",
+    "score_text_difference",
+    "score_tone",
+    "summarize",
+    "unnest",
+]
+
+_HOMES = {
+    "Judge": "judge.client",
+    "LocalJudge": "judge.local",
+    "LocalJudgeWarning": "judge.local",
+    "Prompt": "judge.prompts",
+    "ScoreResult": "run",
+    "Scorer": "scorer",
+    "ScorekitError": "errors",
+    "bands": "columns",
+    "figure_scores": "widgets.figures",
+    "figure_statements": "widgets.figures",
+    "list_datasets": "datasets",
+    "load_dataset": "datasets",
+    "read_steps": "columns",
+    "run_one": "run",
+    "score": "run",
+    "score_relevancy": "scorers.relevancy",
+    "score_text_difference": "scorers.text_difference",
+    "score_tone": "scorers.tone",
+    "summarize": "analysis.summary",
+    "unnest": "columns",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used."""
+    if name not in _HOMES:
+        msg = f"module 'scorekit' has no attribute {name!r}"
+        raise AttributeError(msg)
+    found = getattr(_import_module(f"scorekit.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return [*__all__, "__version__"]

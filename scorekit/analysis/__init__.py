@@ -1,0 +1,1 @@
+"""Numbers from score columns: summaries now; comparisons, agreement and trends to come."""

@@ -1,0 +1,344 @@
+"""The columns that scorers add: their names and dtypes, how they are written, and how they are read back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, UnknownOptionError
+
+ERROR_CODES: Final = (
+    "missing_input",
+    "not_text",
+    "not_scorable",
+    "input_too_long",
+    "judge_error",
+    "judge_timeout",
+    "reply_refused",
+    "reply_truncated",
+    "reply_invalid",
+    "budget_reached",
+    "cancelled",
+)
+"""Why a row has no score, as found in ``<name>_error``."""
+
+LOWER_IS_BETTER: Final = frozenset({"toxicity", "bias", "hallucination"})
+"""The shipped scores that are worse when higher."""
+
+BANDS: Final[Mapping[str, tuple[tuple[float, str], ...]]] = {
+    "relevancy": (
+        (0.0, "unrelated"),
+        (0.0, "barely answers"),
+        (0.35, "partially answers"),
+        (0.65, "mostly answers"),
+        (1.0, "fully answers"),
+    ),
+    "tone": ((-np.inf, "contradictory"), (0.35, "mixed"), (0.55, "mostly consistent"), (0.75, "very consistent")),
+    "text_difference": (
+        (0.0, "different"),
+        (0.0, "major differences"),
+        (0.35, "moderate differences"),
+        (0.65, "minor differences"),
+        (1.0, "identical"),
+    ),
+}
+"""The published interpretation bands: (lower end as a share of the scale, label), worst first.
+
+Two bands that begin at 0.0 mean that the first holds exactly 0; a band that begins at 1.0 holds exactly 1. The published bands leave
+gaps (0.4-0.6, 0.7-0.9): a cut lies in the middle of its gap, its lower end closed.
+"""
+
+_SCORE = re.compile(r"(?s)(.+)_score\Z")
+
+
+def require_frame(df: object, who: str) -> pd.DataFrame:
+    """Return ``df`` if it is a DataFrame, and raise an `ArgumentTypeError` that says what to do if it is not."""
+    if isinstance(df, pd.DataFrame):
+        return df
+    hint = "Use run_one for a single text." if isinstance(df, str) else "Make one with pd.DataFrame(...)."
+    raise ArgumentTypeError.from_value(f"{who}: the first argument", df, "a pandas DataFrame", hint)
+
+
+def require(df: pd.DataFrame, column: str, who: str, keyword: str | None = None) -> pd.Series[Any]:
+    """Return the one column of that name.
+
+    Raises
+    ------
+    MissingColumnError
+        When it is not there; the message names the nearest column.
+    ColumnConflictError
+        When it is there more than once.
+    """
+    count = int((df.columns == column).sum())
+    if count == 0:
+        raise MissingColumnError.from_columns(who, column, df.columns, keyword)
+    if count > 1:
+        raise ColumnConflictError.from_duplicate(who, column, count)
+    found: pd.Series[Any] = df[column]
+    return found
+
+
+def score_names(df: pd.DataFrame) -> list[str]:
+    """Return the names of the scorers that have scored the frame, in column order.
+
+    A scorer has scored it where ``<name>_score``, ``<name>_reason`` and ``<name>_error`` are all there, or where a ``<name>_score`` column
+    of numbers is (a scorer of the user's own).
+
+    Examples
+    --------
+    >>> score_names(pd.DataFrame({"input": ["q"], "tone_score": [0.5]}))
+    ['tone']
+    """
+    numeric = set(df.columns[[pd.api.types.is_numeric_dtype(dtype) for dtype in df.dtypes]])
+    return [match[1] for column in df.columns if isinstance(column, str) and column in numeric and (match := _SCORE.match(column))]
+
+
+def add_result(df: pd.DataFrame, name: str, result: pd.DataFrame, known: Iterable[str]) -> pd.DataFrame:
+    """Return a new frame: ``df`` with a scorer's result columns after its own.
+
+    Parameters
+    ----------
+    df
+        The caller's frame; not changed.
+    name
+        The scorer's name, the prefix of its columns.
+    result
+        The scorer's columns under their full names, in the frame's row order; its index does not matter.
+    known
+        Every column that a scorer of this name may have written in an earlier run; those are dropped first.
+    """
+    kept = df.drop(columns=[column for column in known if column in df.columns]) if _owns(df, name) else df
+    refuse_conflicts(kept, name, result.columns)
+    result = result.set_axis(df.index, axis=0)
+    added = pd.concat([kept, result], axis=1)
+    added.attrs = dict(df.attrs)
+    return added
+
+
+def refuse_conflicts(df: pd.DataFrame, name: str, columns: Iterable[str], known: Iterable[str] = ()) -> None:
+    """Raise a `ColumnConflictError` where a scorer would write over columns that no earlier run of it wrote."""
+    replaced = set(known) if _owns(df, name) else set()
+    taken = [column for column in columns if column in df.columns and column not in replaced]
+    if taken:
+        raise ColumnConflictError.from_existing(name, taken)
+
+
+def _owns(df: pd.DataFrame, name: str) -> bool:
+    """Return whether an earlier run of the scorer wrote to the frame."""
+    return all(f"{name}_{part}" in df.columns for part in ("score", "reason", "error"))
+
+
+def to_json(value: object) -> str | None:
+    """Return a nested field as JSON text, or None for a missing one; a text with a lone surrogate is written in ASCII."""
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False, default=_plain)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, default=_plain)
+    return text
+
+
+def _plain(value: object) -> object:
+    """Return what JSON can carry for a numpy or pydantic value."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    msg = f"A field of kind {type(value).__name__} cannot be written as JSON."
+    raise TypeError(msg)
+
+
+def read_steps(df: pd.DataFrame, column: str) -> pd.Series[Any]:
+    """Return a column of JSON text as Python values.
+
+    Parameters
+    ----------
+    df
+        A scored frame.
+    column
+        A column of nested step results, such as ``"relevancy_statements"``.
+
+    Returns
+    -------
+    pandas.Series
+        Object dtype, the frame's index: a list or dict per row, None where the row has none.
+
+    Raises
+    ------
+    MissingColumnError
+        When the column is not there.
+    ArgumentTypeError
+        When a cell is not JSON text.
+
+    Examples
+    --------
+    >>> df = pd.DataFrame({"relevancy_statements": ['["Water boils."]', None]})
+    >>> read_steps(df, "relevancy_statements").tolist()
+    [['Water boils.'], None]
+    """
+    cells = require(require_frame(df, "read_steps"), column, "read_steps")
+    missing = cells.isna().to_numpy(dtype=bool)
+    values: list[Any] = [None] * len(cells)
+    for i in np.flatnonzero(~missing):
+        cell = cells.iloc[i]
+        try:
+            values[i] = json.loads(cell)
+        except (TypeError, ValueError) as error:
+            kind = "text that is not JSON" if isinstance(cell, str) else f"a {type(cell).__name__}"
+            msg = f"read_steps reads JSON text, but {column!r} has {kind} in row {i} (counted from 0)."
+            raise ArgumentTypeError(msg) from error
+    return pd.Series(values, index=df.index, name=column, dtype=object)
+
+
+def unnest(df: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return one row per statement (or claim, or other item) of a scorer's step results.
+
+    Parameters
+    ----------
+    df
+        A scored frame.
+    name
+        The scorer, such as ``"relevancy"``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The index of the row that each item came from, repeated; ``<item>_number`` from 1, the item's text, and the fields of its verdict.
+        For relevancy: ``statement_number`` (int64), ``statement``, ``result``, ``reason`` (string). Rows without items have no row here.
+
+    Raises
+    ------
+    UnknownOptionError
+        When the frame holds no list-valued step results of that scorer.
+
+    Examples
+    --------
+    >>> df = pd.DataFrame({
+    ...     "relevancy_statements": ['["Paris.", "I like tea."]'],
+    ...     "relevancy_results": ['[{"statement": 1, "result": "yes", "reason": "r"}, {"statement": 2, "result": "no", "reason": "s"}]'],
+    ... }, index=["q1"])
+    >>> unnest(df, "relevancy")
+        statement_number    statement result reason
+    q1                 1       Paris.    yes      r
+    q1                 2  I like tea.     no      s
+    """
+    require_frame(df, "unnest")
+    lists = {column: values for column in _text_columns(df, name) if (values := _lists(df[column])) is not None}
+    texts = {column: values for column, values in lists.items() if _all_of(values, str)}
+    records = {column: values for column, values in lists.items() if column not in texts and _all_of(values, dict)}
+    if not lists:
+        nested = sorted({str(column).rsplit("_", 1)[0] for column in df.columns if str(column).endswith("_results")})
+        raise UnknownOptionError.from_value("name", name, nested or score_names(df))
+    lead = next(iter(records or texts or lists))
+    counts = np.array([len(value) if value is not None else 0 for value in lists[lead]], dtype=np.int64)
+    items: dict[str, pd.Series[Any]] = {}
+    for column, values in texts.items():
+        if [len(value or ()) for value in values] == counts.tolist():
+            flat = [item for value in values for item in value or ()]
+            items[_singular(column.removeprefix(f"{name}_"))] = pd.Series(flat, dtype="string")
+    number = f"{next(iter(items), 'item')}_number"
+    columns: dict[str, Any] = {number: np.concatenate([np.arange(1, n + 1) for n in counts] or [np.zeros(0, np.int64)]).astype(np.int64)}
+    columns |= items
+    for column, values in records.items():
+        if [len(value or ()) for value in values] != counts.tolist():
+            continue
+        flat_records = [item for value in values for item in value or ()]
+        for key in dict.fromkeys(key for record in flat_records for key in record):
+            if f"{key}_number" != number:
+                columns[key if key not in columns else f"{column.removeprefix(f'{name}_')}_{key}"] = _typed(
+                    [record.get(key) for record in flat_records]
+                )
+    return pd.DataFrame(columns).set_axis(df.index.repeat(counts), axis=0)
+
+
+def _text_columns(df: pd.DataFrame, name: str) -> list[str]:
+    """Return the scorer's own columns that may hold JSON text."""
+    plain = {f"{name}_{part}" for part in ("score", "reason", "error", "judge")}
+    mine = [column for column in df.columns if isinstance(column, str) and column.startswith(f"{name}_") and column not in plain]
+    return [column for column in mine if not pd.api.types.is_numeric_dtype(df[column].dtype) and not column.endswith("_prompt")]
+
+
+def _lists(cells: pd.Series[Any]) -> list[list[Any] | None] | None:
+    """Return the lists that a column spells in JSON, or None where any cell spells something else."""
+    values: list[list[Any] | None] = []
+    for cell in cells.astype(object).where(cells.notna(), None):
+        try:
+            value = None if cell is None else json.loads(cell)
+        except (TypeError, ValueError):
+            return None
+        if value is not None and not isinstance(value, list):
+            return None
+        values.append(value)
+    return values if any(value is not None for value in values) else None
+
+
+def _all_of(values: Iterable[list[Any] | None], kind: type) -> bool:
+    """Return whether every item of every list is of one kind."""
+    return all(isinstance(item, kind) for value in values for item in value or ())
+
+
+def _singular(field: str) -> str:
+    """Return the name of one item of a field."""
+    return field.removesuffix("s") if len(field) > 1 else field
+
+
+def _typed(values: list[Any]) -> pd.Series[Any]:
+    """Return a column of texts, numbers or, failing both, JSON text."""
+    filled = [value for value in values if value is not None]
+    if all(isinstance(value, str) for value in filled):
+        return pd.Series(values, dtype="string")
+    if all(isinstance(value, (int, float)) for value in filled):
+        return pd.Series(values, dtype="float64")
+    return pd.Series([to_json(value) for value in values], dtype="string")
+
+
+def bands(df: pd.DataFrame, name: str, *, scale: float = 1.0, labels: Mapping[float, str] | None = None) -> pd.Series[Any]:
+    """Return the published interpretation of each score as an ordered categorical.
+
+    Parameters
+    ----------
+    df
+        A scored frame.
+    name
+        The scorer, such as ``"relevancy"``; the shipped ones have bands: ``scorekit.columns.BANDS``.
+    scale
+        What the scores were multiplied by; above 0.
+    labels
+        Bands of your own: lower end as a share of the scale -> label. The lowest reaches down without end.
+
+    Returns
+    -------
+    pandas.Series
+        Ordered categorical, the frame's index, worst band first; missing where the row has no score.
+
+    Raises
+    ------
+    MissingColumnError, UnknownOptionError, OptionRangeError
+        When the score is not there, has no bands, or ``scale`` is not above 0.
+
+    Examples
+    --------
+    >>> bands(pd.DataFrame({"relevancy_score": [1.0, 0.5, 0.0, None]}), "relevancy").tolist()
+    ['fully answers', 'partially answers', 'unrelated', nan]
+    """
+    score = require(require_frame(df, "bands"), f"{name}_score", "bands")
+    if not scale > 0:
+        raise OptionRangeError.from_value("scale", scale, "above 0")
+    if labels is None and name not in BANDS:
+        raise UnknownOptionError.from_value("name", name, BANDS)
+    cuts = sorted(labels.items()) if labels is not None else list(BANDS[name])
+    values = score.to_numpy(dtype=np.float64, na_value=np.nan) / scale
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[~np.isnan(values)] = 0
+    for code, ((before, _), (lower, _)) in enumerate(pairwise(cuts), start=1):
+        codes[values > lower if before == lower else values >= lower] = code
+    names = [label for _, label in cuts]
+    return pd.Series(pd.Categorical.from_codes(codes, categories=names, ordered=True), index=df.index, name=f"{name}_band")

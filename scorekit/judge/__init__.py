@@ -1,0 +1,1 @@
+"""The judge: what it is asked, how its replies are read, and who answers."""

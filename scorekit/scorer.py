@@ -1,0 +1,417 @@
+"""Scorer: four steps over whole columns, as a value that is called on a frame and returns it with more columns."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+import numpy as np
+import pandas as pd
+
+from scorekit.columns import add_result, refuse_conflicts, require, require_frame, to_json
+from scorekit.errors import ArgumentTypeError, JudgeSetupError, ScorerDefinitionError, StepResultError, nearest
+from scorekit.judge.client import resolve_judge
+from scorekit.judge.local import LocalJudge, warn_rough
+from scorekit.judge.prompts import Prompt
+from scorekit.pipeline import AsksJudge, Drive, FieldKind, Outcome, Plan, StepFunction, Stopped, as_objects, option_names
+from scorekit.progress import SHARED, Progress, progress_bar
+from scorekit.texts import TEXT, Side, read_texts, without_surrogates
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STEPS = ("preprocess", "analyze", "generate_score", "generate_reason")
+USAGE = ("input_tokens", "output_tokens", "seconds")
+SMALLEST_CHUNK, CHUNKS, WHOLE = 8, 32, 1024
+RESERVED = frozenset({"score", "error", "judge", "input", "output", "not_scorable", *USAGE, *(f"{step}_prompt" for step in STEPS)})
+CALL_ARGUMENTS = frozenset({"df", "judge", "keep_prompts", "usage", "progress"})
+
+JudgeLike = AsksJudge | LocalJudge | str
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A measure: up to four steps over whole columns. Calling it on a frame returns the frame with its result columns.
+
+    A step is a function over the rows' columns, or a `Prompt` that asks a judge about each row. Steps run in the order preprocess, analyze,
+    generate_score, generate_reason. Each reads the inputs and the fields of earlier steps by name from a frame ``rows`` that holds only
+    rows which are still good: inputs are ``string`` columns without missing values, the index is 0 to n - 1. A step must be row-wise: what it
+    gives for a row depends on that row alone.
+
+    Parameters
+    ----------
+    name
+        Prefix of the result columns; an identifier such as ``"has_link"``.
+    needs
+        The columns that it reads, such as ``("input", "output")``. Each is a keyword of the call: ``scorer(df, output="answer")``.
+    generate_score
+        ``generate_score(rows, *, option...)`` gives a number a row: a series, or a frame with a column ``score`` and further fields.
+    preprocess, analyze
+        A function that gives a frame of fields, or a `Prompt`. A text in a field ``not_scorable`` stops its row, with that reason.
+    generate_reason
+        A function that gives a text a row, or a `Prompt` whose reply has a field ``reason``. Without it a reply field ``reason`` of an earlier
+        step serves.
+    fields
+        Fields of function steps that become columns, with their type: float, int, bool or str, else the field is kept as JSON text.
+        Fields of a Prompt's reply are columns always.
+    options
+        Settings. A function step takes those that it names as keyword-only arguments; templates read them by name.
+    judge
+        Which judge to ask where the call names none.
+
+    Raises
+    ------
+    ScorerDefinitionError
+        When it is made: a name that is no identifier, an option that no step takes, a template that reads a name nothing can give, a reserved
+        field, an argument that no option fills.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> shouting = Scorer(
+    ...     "shouting",
+    ...     needs=("output",),
+    ...     generate_score=lambda rows: rows["output"].str.count("[A-Z]") / rows["output"].str.count("[A-Za-z]"),
+    ...     generate_reason=lambda rows: (100 * rows["score"]).map("{:.0f} % of the letters are capitals.".format),
+    ... )
+    >>> shouting(pd.DataFrame({"output": ["STOP it", None]}))[["shouting_score", "shouting_reason", "shouting_error"]]
+       shouting_score                     shouting_reason shouting_error
+    0        0.666667  67 % of the letters are capitals.           <NA>
+    1             NaN             The output is missing.  missing_input
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    generate_score: StepFunction
+    preprocess: StepFunction | Prompt | None = None
+    analyze: StepFunction | Prompt | None = None
+    generate_reason: StepFunction | Prompt | None = None
+    fields: Mapping[str, type] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    judge: JudgeLike | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could only fail later."""
+        if isinstance(self.needs, str):
+            object.__setattr__(self, "needs", (self.needs,))
+        _check_names(self)
+        _check_options(self)
+        _check_templates(self)
+
+    @property
+    def steps(self) -> tuple[tuple[str, StepFunction | Prompt], ...]:
+        """The steps that there are, in order, with their names."""
+        found = ((step, getattr(self, step)) for step in STEPS)
+        return tuple((step, work) for step, work in found if work is not None)
+
+    @property
+    def prompts(self) -> dict[str, Prompt]:
+        """The judged steps by name."""
+        return {step: work for step, work in self.steps if isinstance(work, Prompt)}
+
+    @property
+    def kinds(self) -> dict[str, FieldKind]:
+        """The fields that become columns, and how each is kept: numbers, then texts and JSON, in the order of the steps."""
+        found: dict[str, FieldKind] = {}
+        for step, prompt in self.prompts.items():
+            if step != "generate_reason":
+                found |= {name: _kind(info.annotation) for name, info in prompt.reply.model_fields.items() if name != "reason"}
+        found |= {name: _kind(annotation) for name, annotation in self.fields.items()}
+        return dict(sorted(found.items(), key=lambda item: item[1] != "number"))
+
+    def __call__(
+        self,
+        df: pd.DataFrame,
+        /,
+        *,
+        judge: JudgeLike | None = None,
+        keep_prompts: bool = False,
+        usage: bool = False,
+        progress: bool = True,
+        **columns: str,
+    ) -> pd.DataFrame:
+        """Return the frame with this scorer's columns added.
+
+        Parameters
+        ----------
+        df
+            The rows; never changed. No rows give no rows, with the final columns and dtypes, and ask nothing.
+        judge
+            A `Judge`, `LocalJudge()`, or a model's name; None takes the scorer's own, else what the environment says.
+        keep_prompts
+            Add ``<name>_<step>_prompt`` (string): what each judged step asked.
+        usage
+            Add ``<name>_input_tokens``, ``<name>_output_tokens`` and ``<name>_seconds`` (float64) of the judge's calls; 0 from the cache.
+        progress
+            Show a bar when it takes more than 2 seconds.
+        **columns
+            Which column stands for a needed one: ``output="answer"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The same rows in the same order with the same index; after the frame's own columns ``<name>_score`` (float64, NaN = not scored),
+            ``<name>_reason``, ``<name>_error`` (string, NA when scored), ``<name>_judge`` (string, judged scorers only), and the fields.
+
+        Raises
+        ------
+        MissingColumnError, ColumnConflictError, JudgeSetupError
+            Before any request: what is wrong for every row.
+        Exception
+            What a function step raises, with a note that names the step.
+        KeyboardInterrupt
+            On Ctrl-C. Whatever is raised once rows were finished carries them as ``error.partial``.
+        """
+        require_frame(df, self.name)
+        mapping = self._mapping(columns)
+        sources = {need: require(df, column, f"The scorer {self.name!r}", need) for need, column in mapping.items()}
+        refuse_conflicts(df, self.name, self._columns(keep_prompts=keep_prompts, usage=usage), self._known())
+        asked = self._judge(judge, warn=len(df) > 0) if self.prompts else None
+        outcome = Outcome(len(df))
+        good, rows = _read(sources, outcome)
+        plan = Plan(self.name, self.steps, self.kinds, self.options, local=isinstance(asked, LocalJudge), keep_prompts=keep_prompts)
+        pieces = _pieces(len(rows), chunked=len(self.prompts) > 1 and not plan.local)
+        parts = [(plan, rows.iloc[piece].reset_index(drop=True) if len(pieces) > 1 else rows) for piece in pieces]
+        shared = SHARED.get()
+        counters = shared if shared is not None else Progress()
+        counters.add(rows=len(df) - len(rows))
+        drive = Drive(parts, None if isinstance(asked, LocalJudge) else asked, counters)
+
+        def finish() -> pd.DataFrame:
+            for number, piece in enumerate(pieces):
+                _merge(outcome, good[piece], drive.outcomes[number], plan.kinds)
+            result = self._result(outcome, None if asked is None else asked.label, keep_prompts=keep_prompts, usage=usage)
+            return add_result(df, self.name, result, self._known())
+
+        try:
+            with progress_bar(len(df), self.name, counters, shown=progress and shared is None) as show:
+                drive.run(show)
+        except (Exception, KeyboardInterrupt, Stopped) as error:
+            drive.cancel()
+            error.partial = finish()  # type: ignore[union-attr]
+            if isinstance(error, KeyboardInterrupt) and not error.args:
+                error.args = (interrupted(error.partial, self.name),)  # type: ignore[union-attr]
+            raise
+        return finish()
+
+    def _mapping(self, columns: Mapping[str, str]) -> dict[str, str]:
+        """Return which column stands for each needed one."""
+        for keyword, column in columns.items():
+            if keyword not in self.needs:
+                near = nearest(keyword, [*self.needs, *(CALL_ARGUMENTS - {"df"})])
+                hint = f" Did you mean {near!r}?" if near else ""
+                msg = f"The scorer {self.name!r} has no argument {keyword!r}; it reads the columns {list(self.needs)}.{hint}"
+                raise ArgumentTypeError(msg)
+            if not isinstance(column, str):
+                raise ArgumentTypeError.from_value(f"{keyword}=", column, "the name of a column", f"Pass {keyword}='name'.")
+        return {need: columns.get(need, need) for need in self.needs}
+
+    def _judge(self, judge: JudgeLike | None, *, warn: bool) -> AsksJudge | LocalJudge:
+        """Return whom to ask; raise where nobody can be."""
+        wanted = judge if judge is not None else self.judge
+        found: AsksJudge | LocalJudge = resolve_judge(wanted)
+        if isinstance(found, LocalJudge):
+            missing = [step for step, prompt in self.prompts.items() if prompt.local is None]
+            if missing:
+                msg = (
+                    f"The scorer {self.name!r} needs a judge: its step {missing[0]} has no local stand-in. Pass judge=sk.Judge(...), "
+                    f"or set OPENAI_API_KEY, OPENAI_BASE_URL or SCOREKIT_JUDGE."
+                )
+                raise JudgeSetupError(msg)
+            if wanted is None and warn:
+                warn_rough()
+        elif hasattr(found, "check_ready"):
+            found.check_ready()
+        return found
+
+    def _columns(self, *, keep_prompts: bool, usage: bool) -> list[str]:
+        """Return the names of the columns that a call adds, in order."""
+        parts = ["score", "reason", "error", *(["judge"] if self.prompts else []), *self.kinds]
+        parts += [f"{step}_prompt" for step in self.prompts] if keep_prompts else []
+        parts += USAGE if usage and self.prompts else ()
+        return [f"{self.name}_{part}" for part in parts]
+
+    def _known(self) -> list[str]:
+        """Return every column that any call of a scorer like this one may have added."""
+        return [*self._columns(keep_prompts=True, usage=True), f"{self.name}_judge", f"{self.name}_spread"]
+
+    def _result(self, outcome: Outcome, label: str | None, *, keep_prompts: bool, usage: bool) -> pd.DataFrame:
+        """Return the outcome as this scorer's columns."""
+        scored = ~np.isnan(outcome.score)
+        kinds = {**self.kinds, **{f"{step}_prompt": "text" for step in self.prompts if keep_prompts}}
+        absent = [name for name in self.fields if name not in outcome.fields]
+        if absent and scored.any():
+            msg = f"The scorer {self.name!r} declares the fields {absent}, but no step gave them."
+            raise StepResultError(msg)
+        parts: dict[str, Any] = {
+            "score": outcome.score,
+            "reason": _text_column(outcome.reasons),
+            "error": pd.Series(outcome.errors, dtype="string"),
+        }
+        if self.prompts:
+            parts["judge"] = pd.Series(np.where(scored, label, None), dtype="string")
+        for name, kind in kinds.items():
+            values = outcome.fields.get(name)
+            if kind == "number":
+                parts[name] = values if values is not None else np.full(outcome.count, np.nan)
+            else:
+                cells = values if values is not None else np.full(outcome.count, None, dtype=object)
+                parts[name] = _text_column(cells if kind == "text" else [to_json(cell) for cell in cells])
+        if usage and self.prompts:
+            parts |= {name: outcome.usage[:, i] for i, name in enumerate(USAGE)}
+        return pd.DataFrame({f"{self.name}_{part}": values for part, values in parts.items()}, index=range(outcome.count))
+
+
+def interrupted(partial: pd.DataFrame, name: str) -> str:
+    """Say how far an interrupted call came."""
+    errors = partial[f"{name}_error"]
+    left = int((errors == "cancelled").sum())
+    return (
+        f"Stopped: {len(partial) - left} of {len(partial)} rows of {name!r} are done; they are in error.partial, and paid answers are in the "
+        f"judge's cache. Run the same call again to go on from here."
+    )
+
+
+def _read(sources: Mapping[str, pd.Series[Any]], outcome: Outcome) -> tuple[NDArray[np.intp], pd.DataFrame]:
+    """Read the needed columns; return the positions of the rows that are good, and their texts on a fresh index."""
+    cells = {need: read_texts(column, need, _side(need)) for need, column in sources.items()}
+    for _, errors, reasons in cells.values():
+        new = (errors != None) & (outcome.errors == None)  # noqa: E711  (elementwise over object arrays)
+        outcome.errors[new], outcome.reasons[new] = errors[new], reasons[new]
+    good = np.flatnonzero(outcome.errors == None)  # noqa: E711
+    whole = len(good) == outcome.count
+    texts = {need: cell.texts if whole else cell.texts.iloc[good].reset_index(drop=True) for need, cell in cells.items()}
+    return good, pd.DataFrame(texts, index=range(len(good)))
+
+
+def _side(need: str) -> Side:
+    """Return which message of a conversation stands for a needed column."""
+    return "input" if need.endswith("input") else "output"
+
+
+def _pieces(count: int, *, chunked: bool) -> list[slice]:
+    """Cut the rows into chunks: small ones where several steps ask, so that early rows end early; large ones elsewhere, to bound memory."""
+    size = max(SMALLEST_CHUNK, count // CHUNKS) if chunked else WHOLE
+    return [slice(start, start + size) for start in range(0, count, size)]
+
+
+def _merge(outcome: Outcome, positions: NDArray[np.intp], part: Outcome, kinds: Mapping[str, FieldKind]) -> None:
+    """Write a chunk's outcome at its rows."""
+    outcome.score[positions], outcome.reasons[positions] = part.score, part.reasons
+    outcome.errors[positions], outcome.usage[positions] = part.errors, part.usage
+    for name, values in part.fields.items():
+        outcome.keep(name, kinds.get(name, "text"), positions, values)
+
+
+def _text_column(values: Sequence[object] | NDArray[np.object_]) -> pd.Series[str]:
+    """Return a string column; lone surrogates become U+FFFD, since Arrow and files cannot carry them."""
+    column = pd.Series(values, dtype=TEXT)
+    try:
+        return column.astype("string")
+    except UnicodeEncodeError:
+        return column.map(without_surrogates, na_action="ignore").astype("string")
+
+
+def _kind(annotation: Any) -> FieldKind:
+    """Return how a field of that type is kept."""
+    while get_origin(annotation) is typing.Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) is Literal:
+        kinds = {_kind(type(value)) for value in get_args(annotation)}
+        return kinds.pop() if len(kinds) == 1 else "json"
+    if get_origin(annotation) in (typing.Union, types.UnionType):
+        kinds = {_kind(part) for part in get_args(annotation) if part is not type(None)}
+        return kinds.pop() if len(kinds) == 1 else "json"
+    if isinstance(annotation, type) and issubclass(annotation, (bool, int, float)):
+        return "number"
+    if isinstance(annotation, type) and (issubclass(annotation, str) or (issubclass(annotation, Enum) and _texts(annotation))):
+        return "text"
+    return "json"
+
+
+def _texts(enumeration: type[Enum]) -> bool:
+    """Return whether an enumeration holds texts alone."""
+    return all(isinstance(member.value, str) for member in enumeration)
+
+
+def _check_names(scorer: Scorer) -> None:
+    """Refuse names that cannot become columns or keywords."""
+    if not (isinstance(scorer.name, str) and scorer.name.isidentifier()):
+        msg = f"A scorer's name must be an identifier such as 'has_link', not {scorer.name!r}: it is the prefix of its columns."
+        raise ScorerDefinitionError(msg)
+    if not scorer.needs or not all(isinstance(need, str) and need.isidentifier() for need in scorer.needs):
+        msg = f"needs= must name the columns that the scorer {scorer.name!r} reads, such as ('input', 'output'), not {scorer.needs!r}."
+        raise ScorerDefinitionError(msg)
+    clashes = sorted(set(scorer.needs) & CALL_ARGUMENTS)
+    if clashes:
+        msg = f"The scorer {scorer.name!r} cannot need a column called {clashes[0]!r}: the call has an argument of that name."
+        raise ScorerDefinitionError(msg)
+    if not callable(scorer.generate_score) or isinstance(scorer.generate_score, Prompt):
+        msg = f"generate_score of the scorer {scorer.name!r} must be a function over rows; ask the judge in analyze and read its fields here."
+        raise ScorerDefinitionError(msg)
+    for step, work in scorer.steps:
+        if not callable(work) and not isinstance(work, Prompt):
+            msg = f"{step} of the scorer {scorer.name!r} must be a function or a Prompt, not {type(work).__name__}."
+            raise ScorerDefinitionError(msg)
+    replies = [(step, name) for step, prompt in scorer.prompts.items() for name in prompt.reply.model_fields]
+    for where, name in [*replies, *(("fields=", name) for name in scorer.fields)]:
+        if name in RESERVED or name in scorer.needs or name in scorer.options or (name == "reason" and where == "fields="):
+            msg = f"The field {name!r} in {where} of the scorer {scorer.name!r} has a name that stands for something else; choose another."
+            raise ScorerDefinitionError(msg)
+    if "generate_reason" in scorer.prompts and "reason" not in scorer.prompts["generate_reason"].reply.model_fields:
+        msg = f"The reply of generate_reason of the scorer {scorer.name!r} needs a field 'reason'."
+        raise ScorerDefinitionError(msg)
+
+
+def _check_options(scorer: Scorer) -> None:
+    """Refuse options that no step takes, and arguments that no option fills."""
+    taken: set[str] = set()
+    for step, work in scorer.steps:
+        if isinstance(work, Prompt):
+            taken |= work.names()
+        functions = [work.local] if isinstance(work, Prompt) else [work]
+        for function in functions:
+            if function is None:
+                continue
+            taken |= set(option_names(function))
+            unfilled = [name for name in option_names(function) if name not in scorer.options and not _has_default(function, name)]
+            if unfilled:
+                msg = f"{step} of the scorer {scorer.name!r} takes {unfilled[0]!r}, but options= does not have it: {list(scorer.options)}."
+                raise ScorerDefinitionError(msg)
+    unused = [name for name in scorer.options if name not in taken]
+    if unused:
+        near = nearest(unused[0], sorted(taken))
+        hint = f" Did you mean {near!r}?" if near else ""
+        msg = f"The scorer {scorer.name!r} has an option {unused[0]!r} that no step takes.{hint}"
+        raise ScorerDefinitionError(msg)
+
+
+def _has_default(function: Callable[..., Any], name: str) -> bool:
+    """Return whether an argument may be left out."""
+    return inspect.signature(function).parameters[name].default is not inspect.Parameter.empty
+
+
+def _check_templates(scorer: Scorer) -> None:
+    """Refuse a template that reads a name which nothing before it gives.
+
+    Once a function step has run, its undeclared fields may be meant; then a wrong name shows when the step renders its first rows.
+    """
+    known = {*scorer.needs, *scorer.options}
+    for step, work in scorer.steps:
+        if not isinstance(work, Prompt):
+            return
+        unknown = sorted(work.names() - known)
+        if unknown:
+            near = nearest(unknown[0], sorted(known))
+            hint = f" Did you mean {near!r}?" if near else ""
+            msg = (
+                f"The template of {step} of the scorer {scorer.name!r} reads {unknown[0]!r}, which no input, option or earlier step gives; "
+                f"there are {sorted(known)}.{hint}"
+            )
+            raise ScorerDefinitionError(msg)
+        known |= set(work.reply.model_fields)

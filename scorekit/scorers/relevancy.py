@@ -1,0 +1,179 @@
+"""Answer relevancy: do the statements of an output address what was asked?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from scorekit.errors import OptionRangeError
+from scorekit.judge.local import explain, match_statements, split_statements
+from scorekit.judge.prompts import Prompt
+from scorekit.judge.replies import Reason, Statements, Verdicts
+from scorekit.scorer import Scorer
+from scorekit.texts import TEXT
+
+if TYPE_CHECKING:
+    from scorekit.scorer import JudgeLike
+
+SPLIT = """Break the output below into its meaningful statements, in their order.
+
+A statement is one thing that the output says: a claim, an instruction, a piece of advice, a question put back to the user.
+- Use the output's own words and language. Add nothing. Leave nothing out that says something.
+- Keep each statement understandable on its own: where it says "it" or "this", put in what is meant.
+- Split a sentence that says two separate things; join fragments that say one thing only together.
+- A heading, a greeting or a list number that says nothing by itself is no statement of its own.
+- A single word, a number or an error message is one statement.
+- Output without any content has no statements.
+
+{{ output }}
+
+Reply as {"statements": ["...", ...]}."""
+
+JUDGE = """A user gave the input below. A model's output was broken into the numbered statements below.
+Judge for each statement whether it addresses what the input asks.
+
+Answer one of three words:
+- "yes": the statement answers the input or a part of it directly, or gives what is needed to understand that answer.
+- "unsure": the statement is about the same matter, but it does not answer what was asked; or it is too vague to tell.
+- "no": the statement has nothing to do with what was asked; or the input is empty; or the statement is an error message or only
+  repeats the question.
+
+Judge relevance only, never truth: a wrong answer that addresses the question directly is "yes". Judge every statement on its own.
+
+{{ input }}
+
+{{ statements }}
+
+There are {{ statements | length }} statements. Give exactly one verdict for each, with its number and a reason of a few words, as
+{"results": [{"statement": 1, "result": "yes", "reason": "..."}, ...]}."""
+
+EXPLAIN = """An output was scored for answer relevancy: the share of its statements that address the input. The score is {{ score }} out of {{ scale }}.
+A statement with the verdict "yes" counts 1, "unsure" counts {{ uncertainty_weight }}, "no" counts 0.
+
+{{ input }}
+
+{{ statements }}
+
+{{ results }}
+
+Explain the score to the person who improves the prompt, in one or two sentences: name what addresses the input and what does not, by its
+content and not by its number. Do not judge whether anything is true, and do not give the score another value.
+
+Reply as {"reason": "..."}."""
+
+
+def has_text(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Return which outputs hold anything but white space."""
+    return rows["output"].str.strip() != ""
+
+
+def has_statements(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows have a statement to judge."""
+    return rows["statements"].map(len) > 0
+
+
+def share_of_yes(rows: pd.DataFrame, *, uncertainty_weight: float, scale: float) -> pd.DataFrame:
+    """Return the score, the counts of each verdict, and which rows cannot be scored."""
+    words = rows["results"].map(lambda verdicts: [verdict["result"] for verdict in verdicts])
+    counts = pd.DataFrame({word: words.map(lambda said, word=word: said.count(word)) for word in ("yes", "unsure", "no")}, dtype="float64")
+    statements = counts.sum(axis=1)
+    score = (counts["yes"] + uncertainty_weight * counts["unsure"]) / statements.where(statements > 0) * scale
+    empty = ~has_text(rows)
+    no_statement = pd.Series("No statement was found in the output.", rows.index, dtype=TEXT)
+    return counts.assign(
+        score=score.mask(empty, 0.0),  # nothing said addresses nothing
+        not_scorable=no_statement.where((statements == 0) & ~empty),
+    )
+
+
+RELEVANCY = Scorer(
+    "relevancy",
+    needs=("input", "output"),
+    preprocess=Prompt(SPLIT, reply=Statements, when=has_text, otherwise={"statements": []}, local=split_statements),
+    analyze=Prompt(JUDGE, reply=Verdicts, when=has_statements, otherwise={"results": []}, local=match_statements),
+    generate_score=share_of_yes,
+    generate_reason=Prompt(EXPLAIN, reply=Reason, when=has_statements, otherwise={"reason": "The output is empty."}, local=explain),
+    fields={"yes": float, "unsure": float, "no": float},
+    options={"uncertainty_weight": 0.3, "scale": 1.0},
+)
+
+
+def score_relevancy(
+    df: pd.DataFrame,
+    /,
+    *,
+    input: str = "input",  # noqa: A002  (the column's name is the keyword)
+    output: str = "output",
+    uncertainty_weight: float = 0.3,
+    scale: float = 1.0,
+    name: str = "relevancy",
+    judge: JudgeLike | None = None,
+    keep_prompts: bool = False,
+    usage: bool = False,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Return the frame with a score of how far each output addresses its input.
+
+    The output is broken into statements, each is judged yes, unsure or no, and the score is
+    ``(yes + uncertainty_weight * unsure) / statements * scale``. It measures whether the statements address what was asked, never whether
+    they are true. An empty output scores 0; an output in which no statement is found is ``not_scorable``.
+
+    Parameters
+    ----------
+    df
+        Rows with a question and an answer; texts or lists of messages. Never changed.
+    input, output
+        The columns that hold them.
+    uncertainty_weight
+        What a statement with the verdict "unsure" counts, 0 to 1.
+    scale
+        The score of a row whose statements all address the input; 0 or more.
+    name
+        Prefix of the added columns.
+    judge
+        A `Judge`, a model's name, or `LocalJudge()`, which is rough: it knows subjects, not answers. None takes the model in SCOREKIT_JUDGE, or the
+        default model where OPENAI_API_KEY or OPENAI_BASE_URL is set, else `LocalJudge` with a warning.
+    keep_prompts, usage, progress
+        As in `Scorer.__call__`: columns with the prompts asked; columns with tokens and seconds; a bar after 2 seconds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same rows, order and index, with these columns added:
+
+        - ``relevancy_score`` (float64, 0 to ``scale``; NaN = not scored), ``relevancy_reason``, ``relevancy_error`` (string, NA when scored),
+          ``relevancy_judge`` (string);
+        - ``relevancy_yes``, ``relevancy_unsure``, ``relevancy_no`` (float64): how many statements have that verdict;
+        - ``relevancy_statements``, ``relevancy_results`` (string): JSON lists; see `read_steps` and `unnest`.
+
+    Raises
+    ------
+    OptionRangeError, MissingColumnError, JudgeSetupError
+        Before any request.
+
+    Notes
+    -----
+    Cost: three calls a row (split, judge, explain); none with `LocalJudge`. One more where a reply is invalid and asked again.
+
+    References
+    ----------
+    The measure is answer relevancy of Mastra's scorers (@mastra/evals). There the score divides by the verdicts that the judge returned; here a
+    reply with more or fewer verdicts than statements is invalid, and scores are not rounded.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from scorekit import LocalJudge
+    >>> df = pd.DataFrame({"input": ["Why is the sky blue?"], "output": ["The sky is blue because air scatters blue light. Buy our shoes!"]})
+    >>> score_relevancy(df, judge=LocalJudge())[["relevancy_score", "relevancy_yes", "relevancy_no"]]
+       relevancy_score  relevancy_yes  relevancy_no
+    0              0.5            1.0           1.0
+    """
+    if not 0 <= uncertainty_weight <= 1:
+        raise OptionRangeError.from_value("uncertainty_weight", uncertainty_weight, "from 0 to 1")
+    if not 0 <= scale < float("inf"):
+        raise OptionRangeError.from_value("scale", scale, "0 or more, and finite")
+    scorer = replace(RELEVANCY, name=name, options={"uncertainty_weight": uncertainty_weight, "scale": scale})
+    return scorer(df, input=input, output=output, judge=judge, keep_prompts=keep_prompts, usage=usage, progress=progress)

@@ -1,0 +1,218 @@
+"""VADER's compound of many texts, exactly as vaderSentiment computes it, without the work that it does over and over.
+
+vaderSentiment looks at every word of a text for every word that carries sentiment, and at every character for emoji. Here each distinct word is
+looked up once, and rules are applied only where a word before asks for one. Its lexicon, its emoji, its idioms, its "least" and its
+punctuation rules are the package's own, called; what is written anew are the loops between them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from vaderSentiment.vaderSentiment import (
+    BOOSTER_DICT,
+    C_INCR,
+    N_SCALAR,
+    NEGATE,
+    SPECIAL_CASES,
+    SentimentIntensityAnalyzer,
+    SentiText,
+    normalize,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KNOWN_WORDS: Final = 50_000
+"""How many distinct words are kept at most; then the memory starts afresh."""
+
+REACH: Final = 3
+"""How many words before a word can change its sentiment."""
+
+_FADING: Final = (1.0, 0.95, 0.9)
+_PHRASES: Final = tuple(phrase for phrase in (*SPECIAL_CASES, *BOOSTER_DICT) if " " in phrase)
+_PHRASE_WORDS: Final = frozenset(word for phrase in _PHRASES for word in phrase.split()) - {"the", "to", "of", "for"}
+"""Words that show that a phrase may be near: every phrase has one, and one that begins with a sentiment word begins with such a word."""
+
+
+class Word:
+    """What VADER's rules ask about a word.
+
+    Attributes
+    ----------
+    text, lower
+        The word without punctuation around it, as written and in lower case.
+    valence
+        Its sentiment; None where it carries none.
+    boost
+        What it adds to a sentiment after it.
+    negates, so_or_this, in_phrase, shouted
+        Whether it turns a sentiment after it around; is "so" or "this"; may be of a phrase; is written in capitals.
+    unusual
+        Whether any rule but its own valence may apply on its account to a word after it.
+    """
+
+    __slots__ = ("boost", "in_phrase", "lower", "negates", "shouted", "so_or_this", "text", "unusual", "valence")
+
+    def __init__(self, raw: str, lexicon: dict[str, float]) -> None:
+        """Ask everything once."""
+        self.text: str = SentiText._strip_punc_if_word(raw)  # noqa: SLF001  (the same stripping by construction)
+        self.lower = self.text.lower()
+        self.boost: float = BOOSTER_DICT.get(self.lower, 0.0)
+        self.valence = None if self.boost else lexicon.get(self.lower)
+        self.negates = self.lower in NEGATE or "n't" in self.lower
+        self.so_or_this = self.lower in ("so", "this")
+        self.in_phrase = self.lower in _PHRASE_WORDS
+        self.shouted = self.text.isupper()
+        self.unusual = bool(self.boost) or self.negates or self.so_or_this or self.in_phrase or self.lower in ("no", "least")
+
+
+class Vocabulary(dict[str, Word]):
+    """Words by how they are written, each made when first met."""
+
+    def __init__(self, lexicon: dict[str, float]) -> None:
+        """Begin with no words."""
+        super().__init__()
+        self.lexicon = lexicon
+
+    def __missing__(self, raw: str) -> Word:
+        """Make a word and keep it."""
+        if len(self) >= KNOWN_WORDS:
+            self.clear()
+        word = self[raw] = Word(raw, self.lexicon)
+        return word
+
+
+class Vader:
+    """The analyzer; built once a process by `vader_sentiment`, since reading the lexicons takes some 40 ms."""
+
+    def __init__(self) -> None:
+        """Read the lexicons."""
+        self.package = SentimentIntensityAnalyzer()
+        self.vocabulary = Vocabulary(self.package.lexicon)
+        self.emoji = re.compile("[" + re.escape("".join(emoji for emoji in self.package.emojis if len(emoji) == 1)) + "]")
+
+    def sentiment(self, text: str) -> tuple[float, int]:
+        """Return the compound of a text, and how many of its words have a part in it."""
+        if not text.isascii():
+            text = self.emoji.sub(self._described, text)
+        words = list(map(self.vocabulary.__getitem__, text.split()))
+        places, values = [], []
+        shouting: bool | None = None  # whether some words, but not all, are in capitals
+        for i in [i for i, word in enumerate(words) if word.valence is not None]:
+            word = words[i]
+            value = word.valence
+            if word.unusual or word.shouted or any([near.unusual for near in words[max(0, i - REACH) : i]]):  # noqa: C419  (faster than a generator)
+                if shouting is None:
+                    shouting = 0 < sum([near.shouted for near in words]) < len(words)  # noqa: C419
+                value = self._in_place(words, i, shouting=shouting)
+            if value:
+                places.append(i)
+                values.append(value)
+        if values and any([word.lower == "but" for word in words]):  # noqa: C419
+            _weigh_around(next(i for i, word in enumerate(words) if word.lower == "but"), places, values)
+        total = float(sum(values))
+        if total > 0:
+            total += self.package._punctuation_emphasis(text)  # noqa: SLF001
+        elif total < 0:
+            total -= self.package._punctuation_emphasis(text)  # noqa: SLF001
+        return round(normalize(total), 4), len(values)
+
+    def _described(self, emoji: re.Match[str]) -> str:
+        """Return an emoji in words, set off from what is before it."""
+        description: str = self.package.emojis[emoji[0]]
+        apart = emoji.start() == 0 or emoji.string[emoji.start() - 1] == " "
+        return description if apart else " " + description
+
+    def _in_place(self, words: Sequence[Word], i: int, *, shouting: bool) -> float:
+        """Return the sentiment of the word at ``i``, as the words around it make it."""
+        word, following = words[i], words[i + 1].lower if i + 1 < len(words) else ""
+        if word.lower == "kind" and following == "of":
+            return 0.0
+        before = words[max(0, i - REACH) : i][::-1]
+        value = word.valence or 0.0
+        if before and _after_no(before):
+            value *= N_SCALAR
+        elif word.lower == "no" and following in self.package.lexicon:
+            value = 0.0
+        if word.shouted and shouting:
+            value += C_INCR if value > 0 else -C_INCR
+        for distance, near in enumerate(before):
+            if near.valence is not None:
+                continue
+            if near.boost:
+                step = -near.boost if value < 0 else near.boost
+                if near.shouted and shouting:
+                    step += C_INCR if value > 0 else -C_INCR
+                value += step * _FADING[distance]
+            value *= _negation(before, distance)
+            if distance == REACH - 1 and (word.in_phrase or any(near.in_phrase for near in before)):
+                window = [near.text for near in words[i - REACH : i + REACH]]
+                value = self.package._special_idioms_check(value, window, REACH)  # noqa: SLF001
+        if before and before[0].lower == "least":
+            window = [near.text for near in words[max(0, i - 2) : i + 1]]
+            value = self.package._least_check(value, window, len(window) - 1)  # noqa: SLF001
+        return value
+
+
+def _after_no(before: Sequence[Word]) -> bool:
+    """Return whether a "no" among the words before, nearest first, turns a sentiment around."""
+    if any(near.lower == "no" for near in before[:2]):
+        return True
+    return len(before) == REACH and before[2].lower == "no" and before[0].lower in ("or", "nor")
+
+
+def _negation(before: Sequence[Word], distance: int) -> float:
+    """Return the factor that the word at a distance, counted from 0, puts on a sentiment."""
+    near, between = before[distance], before[:distance]
+    nearer_so = [word.so_or_this for word in between]
+    if (distance == REACH - 1 and nearer_so[0]) or (near.lower == "never" and any(nearer_so)):
+        return 1.25
+    if near.lower == "without" and any(word.lower == "doubt" for word in between):
+        return 1.0
+    return N_SCALAR if near.negates else 1.0
+
+
+def _weigh_around(but: int, places: Sequence[int], values: list[float]) -> None:
+    """Halve the sentiments before a "but" and raise those after it by half, in place.
+
+    The package looks for each value's place by the value, so of equal ones the first is weighed again and again; so it is here.
+    """
+    for value in values:
+        first = values.index(value)
+        values[first] = value * (0.5 if places[first] < but else 1.5)
+
+
+@cache
+def _analyzer() -> Vader:
+    """Return this process's analyzer."""
+    return Vader()
+
+
+def vader_sentiment(text: str) -> tuple[float, int]:
+    """Return VADER's compound of a text, -1 to 1, and how many of its words have a part in it.
+
+    Parameters
+    ----------
+    text
+        Any text.
+
+    Returns
+    -------
+    tuple
+        Exactly ``SentimentIntensityAnalyzer().polarity_scores(text)["compound"]``, and the number of words with a sentiment other than 0.
+
+    References
+    ----------
+    C. J. Hutto and E. Gilbert (2014), VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text. ICWSM-14.
+
+    Examples
+    --------
+    >>> vader_sentiment("The food was not very good, but the staff was great!")
+    (0.7058, 2)
+    >>> vader_sentiment("The food was served at eight.")
+    (0.0, 0)
+    """
+    return _analyzer().sentiment(text)

@@ -1,0 +1,153 @@
+"""For tests of scorers, ours and yours: a judge that answers from a script, and the checks that every scorer passes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pydantic import ValidationError
+
+from scorekit.columns import score_names
+from scorekit.judge.replies import Answer, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scorekit.run import ScorerLike
+
+Reply = Mapping[str, Any] | str | Exception
+"""What a scripted judge says: the reply's fields, its raw JSON text, or an exception to raise."""
+
+
+class FakeJudge:
+    """A judge that answers from a script, without any server.
+
+    Parameters
+    ----------
+    replies
+        By step (``"relevancy.analyze"``, or ``"analyze"`` for any scorer) the reply, or a function from the `Request` to the reply; or one
+        function for all steps. Replies are checked as a real judge's are, without a second try: one that does not fit is ``reply_invalid``.
+    label
+        What the judge column says.
+
+    Attributes
+    ----------
+    requests : list of Request
+        What was asked, in order.
+
+    Examples
+    --------
+    >>> from scorekit import score_relevancy
+    >>> judge = FakeJudge({
+    ...     "preprocess": {"statements": ["Paris."]},
+    ...     "analyze": {"results": [{"statement": 1, "result": "Yes.", "reason": "It names the city."}]},
+    ...     "generate_reason": {"reason": "It answers."},
+    ... })
+    >>> df = pd.DataFrame({"input": ["What is the capital of France?"], "output": ["Paris."]})
+    >>> score_relevancy(df, judge=judge)["relevancy_score"].tolist()
+    [1.0]
+    >>> len(judge.requests)
+    3
+    """
+
+    def __init__(
+        self, replies: Mapping[str, Reply | Callable[[Request], Reply]] | Callable[[Request], Reply], *, label: str = "fake"
+    ) -> None:
+        """Take the script."""
+        self.replies = replies
+        self.label = label
+        self.requests: list[Request] = []
+
+    def submit(
+        self, requests: Sequence[Request], *, rank: int = 0, on_answer: Callable[[int, Answer], None] | None = None
+    ) -> Future[list[Answer]]:
+        """Answer at once, in the caller's thread."""
+        del rank
+        future: Future[list[Answer]] = Future()
+        answers = []
+        for index, request in enumerate(requests):
+            self.requests.append(request)
+            answers.append(self._answer(request))
+            if on_answer is not None:
+                on_answer(index, answers[-1])
+        future.set_result(answers)
+        return future
+
+    def _answer(self, request: Request) -> Answer:
+        """Return the scripted reply, checked."""
+        reply = self._scripted(request)
+        if isinstance(reply, Exception):
+            raise reply
+        try:
+            if isinstance(reply, str):
+                value = request.reply.model_validate_json(reply, context=request.context)
+            else:
+                value = request.reply.model_validate(dict(reply), context=request.context)
+        except ValidationError as error:
+            return Answer(error="reply_invalid", reason=f"The reply is invalid: {error.errors()[0]['msg']}", text=str(reply), calls=1)
+        return Answer(value=value, text=str(reply), calls=1)
+
+    def _scripted(self, request: Request) -> Reply:
+        """Return what the script says to a request."""
+        if callable(self.replies):
+            return self.replies(request)
+        step = request.step.rsplit(".", 1)[-1]
+        reply = self.replies[request.step] if request.step in self.replies else self.replies[step]
+        return reply(request) if callable(reply) else reply
+
+
+def check_scorer(scorer: ScorerLike, df: pd.DataFrame, *, pickles: bool = True) -> pd.DataFrame:
+    """Check what every scorer promises, on a frame of yours, and return the scored frame.
+
+    No rows give the final columns and dtypes; rows, order, index and the caller's own columns come back untouched; the frame given is not changed;
+    splitting the frame changes no row; scoring twice changes nothing; the scorer pickles.
+
+    Parameters
+    ----------
+    scorer
+        A callable from a frame to the frame with score columns; bind its judge with `functools.partial`.
+    df
+        At least two rows, some of them odd.
+    pickles
+        Whether the scorer must pickle; pass False for one made of lambdas.
+
+    Raises
+    ------
+    AssertionError
+        That says which promise is broken.
+
+    Examples
+    --------
+    >>> from scorekit import score_text_difference
+    >>> df = pd.DataFrame({"input": ["a", None, "b"], "output": ["a", "b", "c"]}, index=[7, 7, 8])
+    >>> check_scorer(score_text_difference, df)["text_difference_score"].tolist()
+    [1.0, nan, 0.0]
+    """
+    equal = pd.testing.assert_frame_equal
+    before = df.copy(deep=True)
+    scored = scorer(df)
+    equal(df, before, obj="the frame given to the scorer")
+    empty = scorer(df.iloc[:0])
+    if list(empty.columns) != list(scored.columns) or list(empty.dtypes) != list(scored.dtypes):
+        msg = f"No rows give other columns or dtypes:\n{empty.dtypes}\nthan rows do:\n{scored.dtypes}"
+        raise AssertionError(msg)
+    equal(scored[list(df.columns)], before, obj="the caller's columns")
+    names = [name for name in score_names(scored) if name not in score_names(df)]
+    if not names:
+        msg = "The scorer added no column <name>_score."
+        raise AssertionError(msg)
+    for name in names:
+        unscored = scored[f"{name}_score"].isna()
+        if f"{name}_error" in scored and not (unscored == scored[f"{name}_error"].notna()).all():
+            msg = f"{name}_error must have a code exactly where {name}_score is missing."
+            raise AssertionError(msg)
+    half = len(df) // 2
+    equal(pd.concat([scorer(df.iloc[:half]), scorer(df.iloc[half:])]), scored, obj="the frame scored in two parts")
+    equal(scorer(df.iloc[::-1]).iloc[::-1], scored, obj="the frame scored in reverse order")
+    equal(scorer(scored), scored, obj="the frame scored twice")
+    if pickles:
+        equal(pickle.loads(pickle.dumps(scorer))(df), scored, obj="the frame scored by the unpickled scorer")  # noqa: S301
+    return scored

@@ -1,0 +1,1 @@
+"""What people look at: figures as pure functions of a frame."""
