@@ -189,7 +189,7 @@ class Scorer:
             return add_result(df, self.name, result, self._known())
 
         try:
-            with progress_bar(len(df), self.name, counters, shown=progress and shared is None) as show:
+            with progress_bar(len(df), self.name, counters, shown=progress and shared is None and len(df) > 0) as show:
                 drive.run(show)
         except (Exception, KeyboardInterrupt, Stopped) as error:
             drive.cancel()

@@ -7,6 +7,7 @@ left goes through ``sentencex``, with a few repairs at the seams it finds.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -31,17 +32,17 @@ _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\r\n]*)")
 _HEADING = re.compile(r"[ \t>]*(?:#{1,6}[ \t]|(\*\*|__)[^*_]+\1:?\s*\Z)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)\s*\Z")
 _ITEM = re.compile(
-    r"[ \t>]*(?:(?:[-*+–]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))[ \t\u3000]+|(?:[•‣◦·①-⑳]|\d{1,3}[．、）])[ \t\u3000]*)(?=\S)"  # noqa: RUF001
+    r"[ \t>]*(?:(?:[-*+–]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))[ \t\u3000]+|(?:[•‣◦·・①-⑳]|\d{1,3}[．、）])[ \t\u3000]*)(?=\S)"  # noqa: RUF001
 )
 _NEXT_ITEM_INSIDE = re.compile(r"[.!?:;][ \t]+\d{1,3}[.)][ \t]")
-_TABLE_RULE = re.compile(r"[ \t>]*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*\Z")
+_TABLE_RULE = re.compile(r"[ \t>]*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*\Z")
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\)")
-_ERROR = re.compile(r"\s*(?:[\w.]*(?:Error|Exception)|ERROR|FATAL|Fatal error)\b[^.:\n]{0,40}:")
-_UNBROKEN = re.compile(r"(?:https?://|www\.)[^\s<>「」、。）]+|`[^`\n]+`|[\w.+-]+@[\w-]+\.[\w.-]+")  # noqa: RUF001
+_ERROR = re.compile(r"\s*(?:[\w.]{0,60}(?:Error|Exception)|ERROR|FATAL|Fatal error)\b[^.:\n]{0,40}:")
+_UNBROKEN = re.compile(r"(?:https?://|www\.)[^\s<>「」、。）]+|`[^`\n]+`|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]+")  # noqa: RUF001
 _CLOSING = re.compile(r"(?:\*{1,3}|_{1,3}|[\"'”’»)\]」』）】]+)(?=\s|\Z)")  # noqa: RUF001
 _NUMBER_ONLY = re.compile(r"[\s(*_]*(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)][\s*_]*\Z")
 _OPEN_END = re.compile(r"[^\s.!?…:;。！？：।؟۔]\s*\Z")  # noqa: RUF001
-_LOWER_START = re.compile(r"\s*[^\W\d_A-Z]")
+_FIRST = re.compile(r"\s*(\S?)")
 
 
 def split_sentences(texts: pd.Series[str]) -> list[list[str]]:
@@ -151,9 +152,11 @@ def _end_of_fence(lines: list[str], at: int) -> int:
 def _cuts(prose: str, language: str) -> list[int]:
     """Return where to cut prose into sentences: ascending places, 0 and the length among them."""
     unbroken = [found.span() for found in _UNBROKEN.finditer(prose)]
+    starts = [start for start, _ in unbroken]
     cuts = [0]
     for place in sorted({*_sentence_ends(prose, language), *_line_ends(prose)}):
-        if any(start < place < end for start, end in unbroken):
+        before = bisect_left(starts, place) - 1  # the last that begins left of the place
+        if before >= 0 and place < unbroken[before][1]:
             continue
         closing = _CLOSING.match(prose, place)
         end = closing.end() if closing else place
@@ -175,7 +178,7 @@ def _sentence_ends(prose: str, language: str) -> Iterator[int]:
         elif goes_on and (space := window.rfind(" ")) > 0:
             pieces = [window[: space + 1]]
         for piece in pieces:
-            start += len(piece); assert start <= len(prose), (prose, pieces)
+            start += len(piece)
             yield start
 
 
@@ -183,6 +186,7 @@ def _line_ends(prose: str) -> Iterator[int]:
     """Yield where a line of prose ends a sentence: unless it looks hard-wrapped."""
     ends = [found.end() for found in _LINE.finditer(prose) if found.group()]
     for start, end in pairwise([0, *ends]):
-        wrapped = _OPEN_END.search(prose, start, end) and (end - start >= WRAP_COLUMNS or _LOWER_START.match(prose, end))
-        if not wrapped:
+        after = _FIRST.match(prose, end)
+        goes_on = end - start >= WRAP_COLUMNS or (after is not None and after[1].islower())
+        if not (goes_on and _OPEN_END.search(prose, start, end)):
             yield end

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 KNOWN_WORDS: Final = 50_000
 """How many distinct words are kept at most; then the memory starts afresh."""
 
+LONGEST_KNOWN: Final = 64
+"""Longer words are not kept: they hardly come again, and may be whole files."""
+
 REACH: Final = 3
 """How many words before a word can change its sentiment."""
 
@@ -79,9 +82,11 @@ class Vocabulary(dict[str, Word]):
 
     def __missing__(self, raw: str) -> Word:
         """Make a word and keep it."""
-        if len(self) >= KNOWN_WORDS:
-            self.clear()
-        word = self[raw] = Word(raw, self.lexicon)
+        word = Word(raw, self.lexicon)
+        if len(raw) <= LONGEST_KNOWN:
+            if len(self) >= KNOWN_WORDS:
+                self.clear()
+            self[raw] = word
         return word
 
 
@@ -99,20 +104,24 @@ class Vader:
         if not text.isascii():
             text = self.emoji.sub(self._described, text)
         words = list(map(self.vocabulary.__getitem__, text.split()))
-        places, values = [], []
+        carriers = [i for i, word in enumerate(words) if word.valence is not None]
+        if not carriers:
+            return 0.0, 0
+        unusual = [word.unusual for word in words]
         shouting: bool | None = None  # whether some words, but not all, are in capitals
-        for i in [i for i, word in enumerate(words) if word.valence is not None]:
+        places, values = [], []
+        for i in carriers:
             word = words[i]
             value = word.valence
-            if word.unusual or word.shouted or any([near.unusual for near in words[max(0, i - REACH) : i]]):  # noqa: C419  (faster than a generator)
+            if word.shouted or True in unusual[i - REACH if i > REACH else 0 : i + 1]:
                 if shouting is None:
-                    shouting = 0 < sum([near.shouted for near in words]) < len(words)  # noqa: C419
+                    shouting = 0 < [near.shouted for near in words].count(True) < len(words)
                 value = self._in_place(words, i, shouting=shouting)
             if value:
                 places.append(i)
                 values.append(value)
-        if values and any([word.lower == "but" for word in words]):  # noqa: C419
-            _weigh_around(next(i for i, word in enumerate(words) if word.lower == "but"), places, values)
+        if values and "but" in (lowered := [word.lower for word in words]):
+            _weigh_around(lowered.index("but"), places, values)
         total = float(sum(values))
         if total > 0:
             total += self.package._punctuation_emphasis(text)  # noqa: SLF001
@@ -129,49 +138,49 @@ class Vader:
     def _in_place(self, words: Sequence[Word], i: int, *, shouting: bool) -> float:
         """Return the sentiment of the word at ``i``, as the words around it make it."""
         word, following = words[i], words[i + 1].lower if i + 1 < len(words) else ""
-        if word.lower == "kind" and following == "of":
+        if following == "of" and word.lower == "kind":
             return 0.0
-        before = words[max(0, i - REACH) : i][::-1]
+        before = words[i - REACH if i > REACH else 0 : i][::-1]
         value = word.valence or 0.0
-        if before and _after_no(before):
+        if _after_no([near.lower for near in before]):
             value *= N_SCALAR
         elif word.lower == "no" and following in self.package.lexicon:
             value = 0.0
-        if word.shouted and shouting:
+        if shouting and word.shouted:
             value += C_INCR if value > 0 else -C_INCR
         for distance, near in enumerate(before):
             if near.valence is not None:
                 continue
             if near.boost:
                 step = -near.boost if value < 0 else near.boost
-                if near.shouted and shouting:
+                if shouting and near.shouted:
                     step += C_INCR if value > 0 else -C_INCR
                 value += step * _FADING[distance]
-            value *= _negation(before, distance)
-            if distance == REACH - 1 and (word.in_phrase or any(near.in_phrase for near in before)):
-                window = [near.text for near in words[i - REACH : i + REACH]]
-                value = self.package._special_idioms_check(value, window, REACH)  # noqa: SLF001
+            if near.negates or (distance == REACH - 1 and before[0].so_or_this):
+                value *= _negation(before, distance)
+        if len(before) == REACH and before[-1].valence is None and (word.in_phrase or any([near.in_phrase for near in before])):  # noqa: C419
+            window = [near.text for near in words[i - REACH : i + REACH]]
+            value = self.package._special_idioms_check(value, window, REACH)  # noqa: SLF001
         if before and before[0].lower == "least":
-            window = [near.text for near in words[max(0, i - 2) : i + 1]]
+            window = [near.text for near in words[i - 2 if i > 2 else 0 : i + 1]]  # noqa: PLR2004
             value = self.package._least_check(value, window, len(window) - 1)  # noqa: SLF001
         return value
 
 
-def _after_no(before: Sequence[Word]) -> bool:
+def _after_no(before: Sequence[str]) -> bool:
     """Return whether a "no" among the words before, nearest first, turns a sentiment around."""
-    if any(near.lower == "no" for near in before[:2]):
-        return True
-    return len(before) == REACH and before[2].lower == "no" and before[0].lower in ("or", "nor")
+    return "no" in before and ("no" in before[:2] or before[0] in ("or", "nor"))
 
 
 def _negation(before: Sequence[Word], distance: int) -> float:
-    """Return the factor that the word at a distance, counted from 0, puts on a sentiment."""
-    near, between = before[distance], before[:distance]
-    nearer_so = [word.so_or_this for word in between]
-    if (distance == REACH - 1 and nearer_so[0]) or (near.lower == "never" and any(nearer_so)):
-        return 1.25
-    if near.lower == "without" and any(word.lower == "doubt" for word in between):
-        return 1.0
+    """Return the factor that a word before, nearest first, puts on a sentiment: a negation, or "so" and "this" in the nearer places."""
+    near = before[distance]
+    if distance:
+        between = before[:distance]
+        if (distance == REACH - 1 and between[0].so_or_this) or (near.lower == "never" and any(word.so_or_this for word in between)):
+            return 1.25
+        if near.lower == "without" and any(word.lower == "doubt" for word in between):
+            return 1.0
     return N_SCALAR if near.negates else 1.0
 
 

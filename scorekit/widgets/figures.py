@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
 
-from scorekit.analysis.summary import group_rows, read_score, select_scores
-from scorekit.columns import BANDS, LOWER_IS_BETTER, require, require_frame
-from scorekit.errors import OptionRangeError, UnknownOptionError
+from scorekit.analysis.summary import read_score, select_scores
+from scorekit.columns import LOWER_IS_BETTER, require, require_frame
+from scorekit.errors import MissingColumnError, OptionRangeError, UnknownOptionError, listed
+from scorekit.widgets.looks import FAINT, PALETTE, Group, cell_label, escaped, finish, joined_names, largest, row_groups
+from scorekit.widgets.panels import Mode, Panel, bin_scores
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 Layout = Literal["auto", "overlay", "multiples"]
 LAYOUTS: Final = ("auto", "overlay", "multiples")
-OVERLAID_GROUPS: Final = 4
-"""As many groups as can still be told apart in one panel."""
+VERDICTS: Final = ("yes", "unsure", "no")
+UNSURE: Final = "#b9bec5"
+
 
 def figure_scores(
     df: pd.DataFrame,
@@ -86,35 +88,165 @@ def figure_scores(
     if layout not in LAYOUTS:
         raise UnknownOptionError.from_value("layout", layout, LAYOUTS)
     names = select_scores(frame, scores, "figure_scores")
-    found = _groups(frame, by, "figure_scores")
-    groups = _largest(found, most_groups)
-    if layout == "overlay" and len(groups) > OVERLAID_GROUPS:
-        wanted = f"'multiples' for {len(groups)} groups, of which 4 at most can be told apart in one panel"
+    found = row_groups(frame, by, "figure_scores")
+    groups = largest(found, most_groups)
+    if layout == "overlay" and len(groups) > len(PALETTE):
+        wanted = f"'multiples' for {len(groups)} groups: {len(PALETTE)} at most can be told apart in one panel"
         raise OptionRangeError.from_value("layout", layout, wanted)
-    multiples = by is not None and (layout == "multiples" or (layout == "auto" and len(groups) > 3))
-    panels = [[name] for name in names] if not multiples else [list(names)] * max(len(groups), 1)
-    figure, height = _grid(len(panels), len(panels[0]), tight=multiples)
-    for row, cells in enumerate(panels, start=1):
-        for column, name in enumerate(cells, start=1):
-            drawn = groups[row - 1 : row] if multiples else groups
-            shape = _Panel(figure, row, column, scale, bins, top=not multiples or row == 1, last=not multiples or row == len(panels))
-            shape.draw(name, drawn, frame, grouped=by is not None, multiples=multiples, lower=name in lower_is_better)
+    mode: Mode = "plain" if by is None else "multiples" if layout == "multiples" or (layout == "auto" and len(groups) > 3) else "overlay"
+    binned = {name: [bin_scores(read_score(frame, name)[group.positions], scale, bins) for group in groups] for name in names}
+    rows = max(len(groups), 1) if mode == "multiples" else len(names)
+    figure, inside = _grid(rows, len(names) if mode == "multiples" else 1, tight=mode == "multiples")
+    for i, (name, data) in enumerate(binned.items(), start=1):
+        tallest = max((part.tallest(mode) for part in data), default=0.0) or 1.0
+        for row in range(1, rows + 1) if mode == "multiples" else [i]:
+            part = slice(row - 1, row) if mode == "multiples" else slice(None)
+            panel = Panel(figure, row, i if mode == "multiples" else 1, rows=rows, scale=scale, bins=bins, mode=mode)
+            panel.draw(name, groups[part], data[part], tallest, lower=name in lower_is_better)
     subtitle = f"{len(frame):,} rows"
     if by is not None:
-        left_out = f", the largest of {len(found)}" if len(groups) < len(found) else ""
-        subtitle += f" in {len(groups)} groups by {_joined_names(by)}{left_out}; heights are shares of a group's scored rows"
-    _finish(figure, "Scores" if by is None else f"Scores by {_joined_names(by)}", subtitle, height)
-    figure.update_layout(barmode="overlay", bargap=0, showlegend=by is not None and not multiples)
+        shown = f"{len(groups)} groups by {joined_names(by)}" if len(groups) == len(found) else f"the {len(groups)} largest of {len(found)} groups"
+        subtitle += f"; {shown}; heights are shares of a group's scored rows"
+    title = "Scores" if by is None else f"Scores by {joined_names(by)}"
+    finish(figure, title, subtitle, inside=inside, top=104 if mode == "plain" else 122)
+    figure.update_layout(barmode="overlay", bargap=0, showlegend=mode == "overlay")
+    return figure
+
+
+def figure_statements(
+    df: pd.DataFrame,
+    /,
+    name: str = "relevancy",
+    *,
+    by: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    most: int = 40,
+    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+) -> go.Figure:
+    """Return the verdicts on each row's statements, or each group's, as stacked bars.
+
+    Parameters
+    ----------
+    df
+        A scored frame; not changed.
+    name
+        A judged scorer that counts verdicts: its columns ``<name>_yes``, ``<name>_no`` and, where there is one, ``<name>_unsure`` are read.
+    by
+        A column, or several: one bar per group, over the statements of all its rows together.
+    label
+        Without ``by``: a column, or several, that name the rows, such as ``["id", "variant"]``; by default the index does.
+    most
+        Bars drawn at most, the worst first; the title says of how many.
+    lower_is_better
+        Names of the scores for which "yes" is the bad verdict.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One bar per row or group, worst on top (an unsure verdict counts half), as shares of its statements; the counts are written into
+        the bars and the number of statements behind the label. Rows without statements are counted in the title and not drawn.
+
+    Raises
+    ------
+    MissingColumnError
+        When the frame has no verdicts of that scorer, or not the column of ``by`` or ``label``.
+    OptionRangeError
+        When ``most`` is below 1.
+
+    Examples
+    --------
+    >>> df = pd.DataFrame({"relevancy_yes": [2.0, 0.0], "relevancy_unsure": [0.0, 1.0], "relevancy_no": [0.0, 3.0]}, index=["q1", "q2"])
+    >>> figure = figure_statements(df)
+    >>> list(figure.layout.yaxis.ticktext)
+    ['q2  (4)', 'q1  (2)']
+    """
+    frame = require_frame(df, "figure_statements")
+    if most < 1:
+        raise OptionRangeError.from_value("most", most, "1 or more")
+    counts = _verdict_counts(frame, name)
+    totals = np.array(list(counts.values())).sum(axis=0)
+    bare = int((totals == 0).sum())
+    if by is None:
+        groups = [Group(text, np.array([i])) for i, text in enumerate(_row_labels(frame, label))]
+    else:
+        groups = row_groups(frame, by, "figure_statements")
+    sums = {verdict: np.array([values[group.positions].sum() for group in groups]) for verdict, values in counts.items()}
+    of = np.array([totals[group.positions].sum() for group in groups])
+    drawn = np.flatnonzero(of > 0)
+    lower = name in lower_is_better
+    merit = (sums["yes"][drawn] + 0.5 * sums.get("unsure", np.zeros(len(of)))[drawn]) / of[drawn] * (-1 if lower else 1)
+    worst = drawn[np.lexsort((-of[drawn], merit))][:most]
+    figure = _stacked(sums, of, worst, [groups[i].label for i in worst], lower=lower)
+    what = "rows" if by is None else f"groups by {joined_names(by)}"
+    limit = f"all {len(drawn):,} {what}" if len(worst) == len(drawn) else f"the {len(worst):,} worst of {len(drawn):,} {what}"
+    subtitle = f"{limit}, worst first; number of statements in brackets"
+    subtitle += f"; {bare:,} rows without statements are not drawn" if bare else ""
+    direction = "a yes is bad" if lower else "a yes is good"
+    title = f"Verdicts of {escaped(name)}: {direction}"
+    finish(figure, title, subtitle, inside=max(len(worst), 3) * 22, top=96, bottom=50)
+    figure.update_layout(barmode="stack", bargap=0.22, margin_l=20, legend_traceorder="normal")
+    return figure
+
+
+def _verdict_counts(df: pd.DataFrame, name: str) -> dict[str, NDArray[np.float64]]:
+    """Return how many statements of each row got each verdict; 0 where a row has none."""
+    present = [verdict for verdict in VERDICTS if f"{name}_{verdict}" in df.columns]
+    if not {"yes", "no"} <= set(present):
+        counted = [str(column).removesuffix("_yes") for column in df.columns if str(column).endswith("_yes")]
+        has = f"has verdicts of {listed(counted)}" if counted else "has no verdicts; score it with a judged scorer first: df.pipe(sk.score_relevancy)"
+        msg = f"figure_statements needs the columns '{name}_yes' and '{name}_no'; the frame {has}."
+        raise MissingColumnError(msg)
+    columns = {verdict: require(df, f"{name}_{verdict}", "figure_statements") for verdict in present}
+    return {verdict: np.nan_to_num(column.to_numpy(dtype=np.float64, na_value=np.nan)) for verdict, column in columns.items()}
+
+
+def _row_labels(df: pd.DataFrame, label: str | Sequence[str] | None) -> list[str]:
+    """Return a label for every row."""
+    if label is None:
+        return [" · ".join(map(cell_label, key)) if isinstance(key, tuple) else cell_label(key) for key in df.index]
+    names = [label] if isinstance(label, str) else list(label)
+    columns = [require(df, column, "figure_statements", "label") for column in names]
+    return [" · ".join(map(cell_label, cells)) for cells in zip(*columns, strict=True)]
+
+
+def _stacked(sums: dict[str, NDArray[np.float64]], of: NDArray[np.float64], places: NDArray[np.intp], labels: list[str], *, lower: bool) -> go.Figure:
+    """Return one stacked bar per place, the first on top."""
+    import plotly.graph_objects as go
+
+    good, bad = PALETTE[0], PALETTE[1]
+    colors = {"yes": bad if lower else good, "unsure": UNSURE, "no": good if lower else bad}
+    figure = go.Figure()
+    at = np.arange(len(places))
+    for verdict, values in sums.items():
+        counts = values[places]
+        figure.add_bar(
+            x=counts / of[places] * 100,
+            y=at,
+            orientation="h",
+            name=verdict,
+            marker={"color": colors[verdict], "line_width": 0},
+            text=[f"{count:,.0f}" if count else "" for count in counts],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            textfont={"color": "#24292f" if verdict == "unsure" else "white", "size": 11},
+            customdata=[[int(count), int(total)] for count, total in zip(counts, of[places], strict=True)],
+            hovertemplate=f"{verdict}: %{{customdata[0]}} of %{{customdata[1]}} statements, %{{x:.0f}} %<extra></extra>",
+        )
+    ticks = [f"{text}  ({total:,.0f})" for text, total in zip(labels, of[places], strict=True)]
+    # Rows are placed by number: on a category axis two rows of one label would become one bar.
+    rows: dict[str, Any] = {"tickvals": at, "ticktext": ticks, "range": [max(len(places), 3) - 0.5, -0.5], "showgrid": False}
+    rows |= {"automargin": True, "ticks": "outside", "ticklen": 6, "tickcolor": "white"}
+    figure.update_yaxes(zeroline=False, **rows)
+    figure.update_xaxes(range=[0, 100], ticksuffix=" %", title={"text": "share of statements", "font": {"size": 12, "color": FAINT}}, zeroline=False)
     return figure
 
 
 def _grid(rows: int, columns: int, *, tight: bool) -> tuple[go.Figure, int]:
-    """Return a figure of empty panels and its height in pixels."""
+    """Return a figure of empty panels and how many pixels high they are together."""
     from plotly.subplots import make_subplots
 
-    panel, gap = (150, 46) if tight else (210, 92)
+    panel, gap = (150, 34) if tight else (210, 96)
     inside = rows * panel + (rows - 1) * gap
-    figure = make_subplots(rows=rows, cols=columns, vertical_spacing=gap / inside if rows > 1 else 0, horizontal_spacing=0.06 if columns > 1 else 0)
-    return figure, inside + MARGIN_TOP + MARGIN_BOTTOM
-
-
+    spacing = {"vertical_spacing": gap / inside if rows > 1 else 0, "horizontal_spacing": 0.06 if columns > 1 else 0}
+    return make_subplots(rows=rows, cols=columns, **spacing), inside

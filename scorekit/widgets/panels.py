@@ -1,21 +1,29 @@
-"""One panel of `figure_scores`: bins, bands, means and the title of one score."""
+"""One panel of `figure_scores`: the bins, bands, means and title of one score."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from scorekit.columns import BANDS
+from scorekit.widgets.looks import BAR, DASHES, FAINT, GRID, INK, PALETTE, Group, escaped, faint
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
-class _Binned(NamedTuple):
-    """One score in one group: what is drawn of it."""
+Mode = Literal["plain", "overlay", "multiples"]
+
+WORST, MIDDLE, BEST = (0xFB, 0xE6, 0xD8), (0xF5, 0xF4, 0xEC), (0xDB, 0xEA, 0xF4)
+OUTSIDE: Final = "#b3541e"
+ROOM: Final = {"plain": 1.42, "overlay": 1.36, "multiples": 1.62}
+"""How much higher than the tallest bar a panel is: room for the bands' labels and the mean's."""
+
+
+class Binned(NamedTuple):
+    """What is drawn of one score in one group."""
 
     counts: NDArray[np.int64]
     below: int
@@ -24,179 +32,16 @@ class _Binned(NamedTuple):
     unscored: int
     mean: float
 
+    def unit(self, mode: Mode) -> float:
+        """Return how high one row is: 1, or its share in per cent where groups are compared."""
+        return 1.0 if mode == "plain" else 100 / max(self.scored, 1)
 
-class _Panel:
-    """One pair of axes of `figure_scores`."""
-
-    def __init__(self, figure: go.Figure, row: int, column: int, scale: float, bins: int, *, top: bool, last: bool) -> None:
-        """Remember where to draw; ``top`` panels carry the bands' labels, ``last`` ones those of the ends."""
-        self.figure, self.scale, self.bins, self.top, self.last = figure, scale, bins, top, last
-        self.where = {"row": row, "col": column}
-        self.first = row == column == 1
-        self.width = scale / bins
-
-    def draw(self, name: str, groups: Sequence[_Group], frame: pd.DataFrame, *, grouped: bool, multiples: bool, lower: bool) -> None:
-        """Draw one score: its bands, its bins in every group, its means and its title."""
-        values = read_score(frame, name)
-        binned = [bin_scores(values[group.positions], self.scale, self.bins) for group in groups]
-        tallest = 0.0
-        self._bands(name, lower=lower)
-        for place, (group, data) in enumerate(zip(groups, binned, strict=True)):
-            unit = 100 / max(data.scored, 1) if grouped else 1
-            heights = data.counts * unit if grouped else data.counts
-            overlaid = grouped and not multiples
-            color = PALETTE[place % len(PALETTE)] if overlaid else BAR
-            trace = self._steps if overlaid else self._bars
-            trace(heights, data, group, color, place)
-            self._outside(data, unit, group, color if overlaid else OUTSIDE, place, len(groups) if overlaid else 1, grouped=grouped)
-            tallest = max(tallest, *(np.array([*data.counts, data.below, data.above]) * unit))
-        tallest = tallest or 1.0
-        for place, data in enumerate(binned):
-            self._mean(data, tallest, PALETTE[place] if grouped and not multiples else INK, DASHES[place], labelled=len(groups) == 1)
-        if not any(data.scored for data in binned):
-            self._write("no scored rows", x=0.5, xref="x domain", y=0.45, yref="y domain", font={"size": 13, "color": FAINT})
-        self._title(name, groups, binned, grouped=grouped, multiples=multiples, lower=lower)
-        self._axes(name, binned, tallest, grouped=grouped, counted=not grouped)
-
-    def _bands(self, name: str, *, lower: bool) -> None:
-        """Shade the bands that have a width and write their labels into the room above the bars."""
-        wide = _wide_bands(name)
-        for place, (low, high, label) in enumerate(wide):
-            share = place / max(len(wide) - 1, 1)
-            box = {"x0": max(low, 0.0) * self.scale, "x1": high * self.scale, "y0": 0, "y1": 1}
-            fill = _tint(1 - share if lower else share)
-            self.figure.add_shape(
-                type="rect", **box, xref="x", yref="y domain", fillcolor=fill, line_width=0, layer="below", exclude_empty_subplots=False, **self.where
-            )
-            if self.top:
-                words = label.replace(" ", "<br>", 1)
-                middle = (max(low, 0.0) + high) / 2 * self.scale
-                self._write(words, x=middle, y=0.985, yref="y domain", yanchor="top", font={"size": 11, "color": FAINT})
-
-    def _bars(self, heights: NDArray[Any], data: _Binned, group: _Group, color: str, _place: int) -> None:
-        """Draw the bins as bars."""
-        import plotly.graph_objects as go
-
-        middles = (np.arange(self.bins) + 0.5) * self.width
-        trace = go.Bar(
-            x=middles,
-            y=heights,
-            width=self.width * 0.92,
-            marker={"color": color, "line_width": 0},
-            name=group.label,
-            customdata=self._spans(data),
-            hovertemplate="%{customdata[0]}: %{customdata[1]} rows<extra></extra>",
-            showlegend=False,
-        )
-        self.figure.add_trace(trace, **self.where)
-
-    def _steps(self, heights: NDArray[Any], data: _Binned, group: _Group, color: str, place: int) -> None:
-        """Draw the bins as a stepped outline, so that groups can lie over one another."""
-        import plotly.graph_objects as go
-
-        spans = self._spans(data)
-        trace = go.Scatter(
-            x=np.arange(self.bins + 1) * self.width,
-            y=[*heights, heights[-1]],
-            mode="lines",
-            line={"shape": "hv", "color": color, "width": 2.2, "dash": DASHES[place]},
-            fill="tozeroy",
-            fillcolor=_faded(color),
-            name=group.label,
-            legendgroup=str(place),
-            showlegend=self.first,
-            customdata=[*spans, spans[-1]],
-            hovertemplate="%{customdata[0]}: %{y:.1f} % (%{customdata[1]} rows)",
-        )
-        self.figure.add_trace(trace, **self.where)
-
-    def _spans(self, data: _Binned) -> list[tuple[str, int]]:
-        """Return what hovering over each bin says."""
-        return [(f"{i * self.width:.4g} to {(i + 1) * self.width:.4g}", int(count)) for i, count in enumerate(data.counts)]
-
-    def _outside(self, data: _Binned, unit: float, group: _Group, color: str, place: int, of: int, *, grouped: bool) -> None:
-        """Draw the scores outside the scale as hatched bars beside it."""
-        import plotly.graph_objects as go
-
-        sides = [(-2 * self.width, data.below, "below 0"), (self.scale + self.width, data.above, f"above {self.scale:g}")]
-        for left, count, words in sides:
-            if count:
-                unit_text = " % of the scored rows" if grouped else " rows"
-                trace = go.Bar(
-                    x=[left + (place + 0.5) * self.width / of],
-                    y=[count * unit],
-                    width=[self.width / of],
-                    marker={"color": "white", "line": {"color": color, "width": 1.5}, "pattern": {"shape": "/", "fgcolor": color, "size": 5}},
-                    name=group.label,
-                    hovertemplate=f"{words}: %{{y:.4g}}{unit_text}<extra></extra>",
-                    showlegend=False,
-                )
-                self.figure.add_trace(trace, **self.where)
-
-    def _mean(self, data: _Binned, tallest: float, color: str, dash: str, *, labelled: bool) -> None:
-        """Mark the mean by a line up to just below the bands' labels."""
-        if not data.scored or not np.isfinite(data.mean):
-            return
-        line = {"color": color, "width": 1.6, "dash": "dash" if labelled else dash}
-        end = tallest * 1.1
-        box = {"x0": data.mean, "x1": data.mean, "y0": 0, "y1": end}
-        self.figure.add_shape(type="line", **box, line=line, xref="x", yref="y", exclude_empty_subplots=False, **self.where)
-        if labelled:
-            left = data.mean > self.scale * 0.85
-            near = {"xanchor": "right" if left else "left", "xshift": -4 if left else 4}
-            text = f"mean {_number(data.mean, self.scale)}"
-            self._write(text, x=data.mean, y=end, yref="y", yanchor="middle", font={"size": 12, "color": color}, bgcolor="rgba(255,255,255,0.7)", **near)
-
-    def _title(self, name: str, groups: Sequence[_Group], binned: Sequence[_Binned], *, grouped: bool, multiples: bool, lower: bool) -> None:
-        """Write the score's name, its direction, and how many rows are and are not in the picture."""
-        direction = "lower is better" if lower else "higher is better"
-        counts = f"{sum(d.scored for d in binned):,} scored, {sum(d.unscored for d in binned):,} unscored"
-        below, above = sum(d.below for d in binned), sum(d.above for d in binned)
-        outside = [f"{n:,} {where}" for n, where in ((below, "below 0"), (above, f"above {self.scale:g}")) if n]
-        counts = ", ".join([counts, *outside])
-        grey = f'<span style="color:{FAINT};font-size:12px">'
-        if multiples:
-            head = f"<b>{groups[0].label if groups else ''}</b>  {grey}{counts}</span>"
-            if self.top:
-                head = f'<span style="font-size:15px"><b>{escaped(name)}</b></span>  {grey}{direction}</span><br>{head}'
-        else:
-            head = f'<span style="font-size:15px"><b>{escaped(name)}</b></span>  {grey}{direction}; {counts}</span>'
-            if grouped:
-                means = [
-                    f'<span style="color:{PALETTE[i]}">{group.label} <b>{_number(data.mean, self.scale)}</b></span>'
-                    for i, (group, data) in enumerate(zip(groups, binned, strict=True))
-                ]
-                head += f"<br>{grey}means:</span>  " + "   ".join(means)
-        self._write(head, x=0, xref="x domain", xanchor="left", y=1, yref="y domain", yanchor="bottom", yshift=4, align="left", font={"size": 13})
-
-    def _axes(self, name: str, binned: Sequence[_Binned], tallest: float, *, grouped: bool, counted: bool) -> None:
-        """Fix both axes: room above the bars for labels, room beside the scale for what lies outside."""
-        low = -2.4 * self.width if any(d.below for d in binned) else -0.012 * self.scale
-        high = self.scale + (2.4 * self.width if any(d.above for d in binned) else 0.012 * self.scale)
-        ticks = {round(share * self.scale, 10): f"{share * self.scale:g}" for share in (0, 0.25, 0.5, 0.75, 1)}
-        if self.last:
-            ticks |= {end * self.scale: f"{end * self.scale:g}<br>{label}" for end, label in _exact_bands(name)}
-        if any(d.below for d in binned):
-            ticks[-1.5 * self.width] = "<0"
-        if any(d.above for d in binned):
-            ticks[self.scale + 1.5 * self.width] = f">{self.scale:g}"
-        texts = [text if "<br>" in text else text.replace("<", "&lt;").replace(">", "&gt;") for text in ticks.values()]
-        self.figure.update_xaxes(
-            range=[low, high], tickvals=list(ticks), ticktext=texts, showgrid=False, zeroline=False, ticks="outside", tickcolor=GRID, **self.where
-        )
-        room = 1.42 if self.top else 1.22
-        title = {"text": "rows" if counted else "share of rows", "font": {"size": 12, "color": FAINT}}
-        self.figure.update_yaxes(
-            range=[0, tallest * room], title=title, rangemode="tozero", gridcolor=GRID, zeroline=False, nticks=5, ticksuffix=" %" if grouped else "",
-            **self.where,
-        )  # fmt: skip
-
-    def _write(self, text: str, **place: Any) -> None:
-        """Write a text into the panel; ``text`` is escaped already."""
-        self.figure.add_annotation(text=text, showarrow=False, exclude_empty_subplots=False, **{"xref": "x", **place}, **self.where)
+    def tallest(self, mode: Mode) -> float:
+        """Return the height of the tallest bar."""
+        return float(max(*self.counts, self.below, self.above)) * self.unit(mode)
 
 
-def bin_scores(values: NDArray[np.float64], scale: float, bins: int) -> _Binned:
+def bin_scores(values: NDArray[np.float64], scale: float, bins: int) -> Binned:
     """Return how many scores lie in each of ``bins`` equal parts of 0 to ``scale``, and how many lie outside or are missing.
 
     Examples
@@ -206,18 +51,192 @@ def bin_scores(values: NDArray[np.float64], scale: float, bins: int) -> _Binned:
     """
     there = values[~np.isnan(values)]
     inside = there[(there >= 0) & (there <= scale)]
-    # 0.7 / 0.1 is 6.999...: without the small step a score on the border of two bins would fall into the lower one.
+    # 0.29 * 100 is 28.999...: without the small step a score on the border of two bins could fall into the lower one.
     places = np.minimum(np.floor(inside / scale * bins + 1e-9).astype(np.int64), bins - 1)
     with np.errstate(invalid="ignore"):
         mean = float(there.mean()) if len(there) else float("nan")
     counts = np.bincount(places, minlength=bins).astype(np.int64)
-    return _Binned(counts, int((there < 0).sum()), int((there > scale).sum()), len(there), len(values) - len(there), mean)
+    return Binned(counts, int((there < 0).sum()), int((there > scale).sum()), len(there), len(values) - len(there), mean)
+
+
+class Panel:
+    """One pair of axes: where it stands in the figure and what it shares with its neighbours."""
+
+    def __init__(self, figure: go.Figure, row: int, column: int, *, rows: int, scale: float, bins: int, mode: Mode) -> None:
+        """Remember the place; of small multiples only the top ones label the bands, and only the bottom ones the axis."""
+        self.figure, self.scale, self.bins, self.mode = figure, scale, bins, mode
+        self.where = {"row": row, "col": column}
+        self.first = row == column == 1
+        self.left = column == 1
+        self.top = mode != "multiples" or row == 1
+        self.bottom = mode != "multiples" or row == rows
+        self.width = scale / bins
+
+    def draw(self, name: str, groups: Sequence[Group], binned: Sequence[Binned], tallest: float, *, lower: bool) -> None:
+        """Draw one score: its bands, its bins in every group, its means and its title."""
+        self._bands(name, lower=lower)
+        for place, (group, data) in enumerate(zip(groups, binned, strict=True)):
+            if self.mode == "overlay":
+                self._steps(data, group, place)
+            else:
+                self._bars(data, group)
+            self._outside(data, group, place, len(groups))
+            self._mean(data, tallest, place)
+        if not any(data.scored for data in binned):
+            self._write("no scored rows", x=0.5, xref="x domain", y=0.45, yref="y domain", font={"size": 13, "color": FAINT})
+        self._title(name, groups, binned, lower=lower)
+        self._axes(name, binned, tallest)
+
+    def _bands(self, name: str, *, lower: bool) -> None:
+        """Shade the bands that have a width and write their labels into the room above the bars."""
+        wide = _wide_bands(name)
+        for place, (low, high, label) in enumerate(wide):
+            share = place / max(len(wide) - 1, 1)
+            start, end = max(low, 0.0) * self.scale, high * self.scale
+            self._shape("rect", start, end, 1, yref="y domain", fillcolor=_tint(1 - share if lower else share), line_width=0, layer="below")
+            if self.top:
+                words = label.replace(" ", "<br>", 1)
+                self._write(words, x=(start + end) / 2, y=0.985, yref="y domain", yanchor="top", font={"size": 11, "color": FAINT})
+
+    def _bars(self, data: Binned, group: Group) -> None:
+        """Draw the bins as bars."""
+        import plotly.graph_objects as go
+
+        trace = go.Bar(
+            x=(np.arange(self.bins) + 0.5) * self.width,
+            y=data.counts * data.unit(self.mode) if self.mode != "plain" else data.counts,
+            width=self.width * 0.92,
+            marker={"color": BAR, "line_width": 0},
+            name=group.label,
+            customdata=self._spans(data),
+            hovertemplate="%{customdata[0]}: %{customdata[1]} rows<extra></extra>",
+            showlegend=False,
+        )
+        self.figure.add_trace(trace, **self.where)
+
+    def _steps(self, data: Binned, group: Group, place: int) -> None:
+        """Draw the bins as a stepped outline, so that groups can lie over one another."""
+        import plotly.graph_objects as go
+
+        spans, heights = self._spans(data), data.counts * data.unit(self.mode)
+        trace = go.Scatter(
+            x=np.arange(self.bins + 1) * self.width,
+            y=[*heights, heights[-1]],
+            mode="lines",
+            line={"shape": "hv", "color": PALETTE[place], "width": 2.2, "dash": DASHES[place]},
+            fill="tozeroy",
+            fillcolor=_faded(PALETTE[place]),
+            name=group.label,
+            legendgroup=str(place),
+            showlegend=self.first,
+            customdata=[*spans, spans[-1]],
+            hovertemplate="%{customdata[0]}: %{y:.1f} % (%{customdata[1]} rows)",
+        )
+        self.figure.add_trace(trace, **self.where)
+
+    def _spans(self, data: Binned) -> list[tuple[str, int]]:
+        """Return what hovering over each bin says."""
+        return [(f"{i * self.width:.4g} to {(i + 1) * self.width:.4g}", int(count)) for i, count in enumerate(data.counts)]
+
+    def _outside(self, data: Binned, group: Group, place: int, of: int) -> None:
+        """Draw the scores outside the scale as hatched bars beside it."""
+        import plotly.graph_objects as go
+
+        color = PALETTE[place] if self.mode == "overlay" else OUTSIDE
+        sides = [(-2 * self.width, data.below, "below 0"), (self.scale + self.width, data.above, f"above {self.scale:g}")]
+        for left, count, words in sides:
+            if not count:
+                continue
+            trace = go.Bar(
+                x=[left + (place + 0.5) * self.width / of],
+                y=[count * data.unit(self.mode)],
+                width=[self.width / of],
+                marker={"color": "white", "line": {"color": color, "width": 1.5}, "pattern": {"shape": "/", "fgcolor": color, "size": 5}},
+                name=group.label,
+                hovertemplate=f"{words}: {count:,} rows<extra></extra>",
+                legendgroup=str(place),
+                showlegend=False,
+            )
+            self.figure.add_trace(trace, **self.where)
+
+    def _mean(self, data: Binned, tallest: float, place: int) -> None:
+        """Mark the mean by a line up to just below the bands' labels."""
+        if not np.isfinite(data.mean):
+            return
+        overlaid = self.mode == "overlay"
+        color, end = PALETTE[place] if overlaid else INK, tallest * 1.1
+        self._shape("line", data.mean, data.mean, end, yref="y", line={"color": color, "width": 1.6, "dash": DASHES[place] if overlaid else "solid"})
+        if not overlaid:
+            near: dict[str, Any] = {"xanchor": "left", "xshift": 3} if data.mean < 0.7 * self.scale else {"xanchor": "right", "xshift": -3}
+            text = f"mean {_number(data.mean, self.scale)}"
+            self._write(text, x=data.mean, y=end, yanchor="middle", font={"size": 12, "color": color}, bgcolor="rgba(255,255,255,0.7)", **near)
+
+    def _title(self, name: str, groups: Sequence[Group], binned: Sequence[Binned], *, lower: bool) -> None:
+        """Write the score's name, its direction, and how many rows are and are not in the picture."""
+        below, above = sum(data.below for data in binned), sum(data.above for data in binned)
+        outside = [f"{n:,} {where}" for n, where in ((below, "below 0"), (above, f"above {self.scale:g}")) if n]
+        counts = ", ".join([f"{sum(d.scored for d in binned):,} scored", f"{sum(d.unscored for d in binned):,} unscored", *outside])
+        direction = "lower is better" if lower else "higher is better"
+        head = f'<span style="font-size:15px"><b>{escaped(name)}</b></span>  '
+        if self.mode == "multiples":
+            line = f"<b>{groups[0].label if groups else ''}</b>  {faint(counts)}"
+            text = f"{head}{faint(direction)}<br>{line}" if self.top else line
+        else:
+            text = head + faint(f"{direction}; {counts}")
+        if self.mode == "overlay":
+            means = [
+                f'<span style="color:{PALETTE[i]}">{group.label} <b>{_number(data.mean, self.scale)}</b></span>'
+                for i, (group, data) in enumerate(zip(groups, binned, strict=True))
+            ]
+            text += f"<br>{faint('means:')}  " + "   ".join(means)
+        place = {"x": 0, "xref": "x domain", "xanchor": "left", "y": 1, "yref": "y domain", "yanchor": "bottom"}
+        self._write(text, yshift=4, align="left", font={"size": 13}, **place)
+
+    def _axes(self, name: str, binned: Sequence[Binned], tallest: float) -> None:
+        """Fix both axes: room above the bars for labels, room beside the scale for what lies outside."""
+        below, above = any(data.below for data in binned), any(data.above for data in binned)
+        margin = 0.012 * self.scale
+        ticks = {share * self.scale: f"{share * self.scale:g}" for share in (0.0, 0.25, 0.5, 0.75, 1.0)}
+        ticks |= {end * self.scale: f"{end * self.scale:g}<br>{label}" for end, label in _exact_bands(name)}
+        ticks |= {-1.5 * self.width: "&lt;0"} if below else {}
+        ticks |= {self.scale + 1.5 * self.width: f"&gt;{self.scale:g}"} if above else {}
+        self.figure.update_xaxes(
+            range=[-2.4 * self.width if below else -margin, self.scale + (2.4 * self.width if above else margin)],
+            tickvals=list(ticks),
+            ticktext=list(ticks.values()),
+            showticklabels=self.bottom or below or above,
+            tickangle=0,
+            showgrid=False,
+            zeroline=False,
+            ticks="outside",
+            tickcolor=GRID,
+            **self.where,
+        )
+        words = ("rows" if self.mode == "plain" else "share of rows") if self.left else ""
+        self.figure.update_yaxes(
+            range=[0, tallest * ROOM[self.mode]],
+            title={"text": words, "font": {"size": 12, "color": FAINT}},
+            ticksuffix="" if self.mode == "plain" else " %",
+            showticklabels=any(data.scored for data in binned),
+            gridcolor=GRID,
+            zeroline=False,
+            nticks=5,
+            **self.where,
+        )
+
+    def _shape(self, kind: str, start: float, end: float, top: float, **looks: Any) -> None:
+        """Draw a rectangle or a line that stands on the axis."""
+        self.figure.add_shape(type=kind, x0=start, x1=end, y0=0, y1=top, xref="x", exclude_empty_subplots=False, **looks, **self.where)
+
+    def _write(self, text: str, **place: Any) -> None:
+        """Write a text into the panel; it is escaped already."""
+        self.figure.add_annotation(text=text, showarrow=False, exclude_empty_subplots=False, **{"xref": "x", "yref": "y", **place}, **self.where)
 
 
 def _wide_bands(name: str) -> list[tuple[float, float, str]]:
     """Return a score's bands that have a width: low, high, label, worst first."""
-    cuts = BANDS.get(name, ())
-    wide = [(low, label) for i, (low, label) in enumerate(cuts) if low < 1 and not (i + 1 < len(cuts) and cuts[i + 1][0] == low)]
+    exact = _exact_bands(name)
+    wide = [cut for cut in BANDS.get(name, ()) if cut not in exact]
     highs = [*(low for low, _ in wide[1:]), 1.0][: len(wide)]
     return [(low, high, label) for (low, label), high in zip(wide, highs, strict=True)]
 
@@ -228,3 +247,18 @@ def _exact_bands(name: str) -> list[tuple[float, str]]:
     return [(low, label) for i, (low, label) in enumerate(cuts) if low == 1 or (i + 1 < len(cuts) and cuts[i + 1][0] == low)]
 
 
+def _tint(share: float) -> str:
+    """Return the shade of a band: 0 the worst, 1 the best."""
+    low, high, part = (WORST, MIDDLE, share * 2) if share <= 0.5 else (MIDDLE, BEST, share * 2 - 1)
+    return "rgb({:.0f},{:.0f},{:.0f})".format(*(a + (b - a) * part for a, b in zip(low, high, strict=True)))
+
+
+def _faded(color: str) -> str:
+    """Return a colour that lets what lies behind it shine through."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.10)"
+
+
+def _number(value: float, scale: float) -> str:
+    """Return a score with as many digits as its scale needs."""
+    return "none" if np.isnan(value) else f"{value:.2f}" if scale <= 10 else f"{value:.1f}"
