@@ -8,18 +8,23 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
+    from scorekit.analysis.self_check import self_check
     from scorekit.analysis.summary import summarize
     from scorekit.columns import bands, read_steps, unnest
     from scorekit.datasets import list_datasets, load_dataset
     from scorekit.errors import ScorekitError
+    from scorekit.estimate import estimate
     from scorekit.judge.client import Judge
     from scorekit.judge.local import LocalJudge, LocalJudgeWarning
     from scorekit.judge.prompts import Prompt
     from scorekit.run import ScoreResult, run_one, score
     from scorekit.scorer import Scorer
+    from scorekit.scorers.faithfulness import score_faithfulness
+    from scorekit.scorers.hallucination import score_hallucination
     from scorekit.scorers.relevancy import score_relevancy
     from scorekit.scorers.text_difference import score_text_difference
     from scorekit.scorers.tone import score_tone
+    from scorekit.scorers.toxicity import score_toxicity
     from scorekit.widgets.figures import figure_scores, figure_statements
 
 __version__ = "0.1.0"
@@ -30,9 +35,10 @@ __all__ = [
     "LocalJudgeWarning",
     "Prompt",
     "ScoreResult",
-    "Scorer",
     "ScorekitError",
+    "Scorer",
     "bands",
+    "estimate",
     "figure_scores",
     "figure_statements",
     "list_datasets",
@@ -40,9 +46,13 @@ __all__ = [
     "read_steps",
     "run_one",
     "score",
+    "score_faithfulness",
+    "score_hallucination",
     "score_relevancy",
     "score_text_difference",
     "score_tone",
+    "score_toxicity",
+    "self_check",
     "summarize",
     "unnest",
 ]
@@ -53,9 +63,10 @@ _HOMES = {
     "LocalJudgeWarning": "judge.local",
     "Prompt": "judge.prompts",
     "ScoreResult": "run",
-    "Scorer": "scorer",
     "ScorekitError": "errors",
+    "Scorer": "scorer",
     "bands": "columns",
+    "estimate": "estimate",
     "figure_scores": "widgets.figures",
     "figure_statements": "widgets.figures",
     "list_datasets": "datasets",
@@ -63,9 +74,13 @@ _HOMES = {
     "read_steps": "columns",
     "run_one": "run",
     "score": "run",
+    "score_faithfulness": "scorers.faithfulness",
+    "score_hallucination": "scorers.hallucination",
     "score_relevancy": "scorers.relevancy",
     "score_text_difference": "scorers.text_difference",
     "score_tone": "scorers.tone",
+    "score_toxicity": "scorers.toxicity",
+    "self_check": "analysis.self_check",
     "summarize": "analysis.summary",
     "unnest": "columns",
 }

@@ -24,8 +24,8 @@ def load_dataset(name: str) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The rows in file order on a fresh index. Text columns are ``string`` and whole numbers ``int64``; words such as ``None`` and ``N/A`` are
-        text like any other.
+        The rows in file order on a fresh index. Text columns are ``string`` and whole numbers ``int64``; words such as ``None`` and
+        ``N/A`` are text like any other.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def list_datasets() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``name``, ``rows`` (int64), ``columns`` (their names, joined by commas), ``description`` and ``licence``; text columns are ``string``.
+        ``name``, ``rows`` (int64), ``columns`` (their names, joined by commas), ``description`` and ``licence``; texts are ``string``.
         Where each comes from and how it was made is told in ``data/SOURCES.md``.
 
     Examples
@@ -67,13 +67,15 @@ def list_datasets() -> pd.DataFrame:
     """
     entries = _index()
     texts = {key: pd.array([entry[key] for entry in entries], dtype="string") for key in ("name", "description", "licence")}
-    return pd.DataFrame({
-        "name": texts["name"],
-        "rows": pd.array([entry["rows"] for entry in entries], dtype="int64"),
-        "columns": pd.array([", ".join(entry["columns"]) for entry in entries], dtype="string"),
-        "description": texts["description"],
-        "licence": texts["licence"],
-    })
+    return pd.DataFrame(
+        {
+            "name": texts["name"],
+            "rows": pd.array([entry["rows"] for entry in entries], dtype="int64"),
+            "columns": pd.array([", ".join(entry["columns"]) for entry in entries], dtype="string"),
+            "description": texts["description"],
+            "licence": texts["licence"],
+        }
+    )
 
 
 def _folder() -> Path:

@@ -124,9 +124,7 @@ def nearest(name: str, names: Sequence[str]) -> str | None:
 
     Case and white space around a name do not count: ``"Answer "`` is a slip of ``"answer"``.
     """
-    found = process.extractOne(
-        name, names, scorer=fuzz.WRatio, processor=lambda text: text.strip().casefold(), score_cutoff=70
-    )
+    found = process.extractOne(name, names, scorer=fuzz.WRatio, processor=lambda text: text.strip().casefold(), score_cutoff=70)
     return None if found is None else found[0]
 
 

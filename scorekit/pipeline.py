@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from scorekit.errors import ScorerDefinitionError, StepResultError
-from scorekit.judge.client import wait_any
+from scorekit.judge.loop import wait_any
 from scorekit.judge.prompts import Prompt
 from scorekit.judge.replies import Answer, Request
 from scorekit.texts import TEXT
@@ -103,6 +103,48 @@ class Outcome:
             self.fields[name][positions] = pd.to_numeric(pd.Series(values)).to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             self.fields[name][positions] = as_objects(values)
+
+    def copy(self) -> Outcome:
+        """Return an outcome of its own with the same errors, reasons and scores."""
+        copied = Outcome(self.count)
+        copied.put(np.arange(self.count), self, {})
+        return copied
+
+    def put(self, positions: NDArray[np.intp], part: Outcome, kinds: Mapping[str, FieldKind]) -> None:
+        """Write what became of a part of the rows at their positions."""
+        self.score[positions], self.reasons[positions] = part.score, part.reasons
+        self.errors[positions], self.usage[positions] = part.errors, part.usage
+        for name, values in part.fields.items():
+            self.keep(name, kinds.get(name, "text"), positions, values)
+
+
+def averaged(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the mean of repeated outcomes; reasons and fields are those of the repeat nearest to it.
+
+    A row's mean is over the repeats that gave it a score; a row without any keeps the first repeat's error. ``spread`` is the highest less
+    the lowest score, ``repeats`` the list of scores.
+    """
+    scores = np.stack([outcome.score for outcome in outcomes])
+    given = ~np.isnan(scores)
+    counts = given.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(given, scores, 0.0).sum(axis=0) / counts
+    nearest = np.where(given, np.abs(scores - mean), np.inf).argmin(axis=0)
+    merged = Outcome(outcomes[0].count)
+    for repeat, outcome in enumerate(outcomes):
+        positions = np.flatnonzero(nearest == repeat)
+        merged.score[positions], merged.reasons[positions], merged.errors[positions] = (
+            mean[positions],
+            outcome.reasons[positions],
+            outcome.errors[positions],
+        )
+        for name, values in outcome.fields.items():
+            merged.keep(name, "number" if values.dtype != object else "json", positions, values[positions])
+    merged.usage = np.sum([outcome.usage for outcome in outcomes], axis=0)
+    highest, lowest = np.where(given, scores, -np.inf).max(axis=0), np.where(given, scores, np.inf).min(axis=0)
+    merged.fields["spread"] = np.where(counts > 0, highest - lowest, np.nan)
+    merged.fields["repeats"] = as_objects([[None if np.isnan(score) else float(score) for score in row] for row in scores.T])
+    return merged
 
 
 def run_chunk(plan: Plan, rows: pd.DataFrame) -> Generator[tuple[str, list[Request]], list[Answer], Outcome]:
@@ -239,9 +281,7 @@ def _stops(column: pd.Series[Any] | None, count: int) -> NDArray[np.object_] | N
     return texts if said.any() else None
 
 
-def _keep_score(
-    outcome: Outcome, alive: NDArray[np.intp], fields: dict[str, Any], told: NDArray[np.bool_], name: str
-) -> NDArray[np.bool_]:
+def _keep_score(outcome: Outcome, alive: NDArray[np.intp], fields: dict[str, Any], told: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
     """Write the scores; a row without a finite number is not scored, and says so. Return which those are."""
     if "score" not in fields:
         msg = f"Step generate_score of the scorer {name!r} must return the score: a series, or a frame with a column 'score'."

@@ -14,7 +14,7 @@ import pandas as pd
 
 from scorekit.columns import read_steps, require_frame
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, ScorerDefinitionError
-from scorekit.judge.client import wait_any
+from scorekit.judge.loop import wait_any
 from scorekit.pipeline import POLL_S, Stopped
 from scorekit.progress import SHARED, Progress, progress_bar
 from scorekit.scorer import Scorer

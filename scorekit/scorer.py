@@ -6,7 +6,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -14,22 +14,33 @@ import numpy as np
 import pandas as pd
 
 from scorekit.columns import add_result, refuse_conflicts, require, require_frame, to_json
-from scorekit.errors import ArgumentTypeError, JudgeSetupError, ScorerDefinitionError, StepResultError, nearest
+from scorekit.errors import (
+    ArgumentTypeError,
+    JudgeSetupError,
+    OptionRangeError,
+    ScorerDefinitionError,
+    StepResultError,
+    UnknownOptionError,
+    nearest,
+)
 from scorekit.judge.client import resolve_judge
 from scorekit.judge.local import LocalJudge, warn_rough
 from scorekit.judge.prompts import Prompt
-from scorekit.pipeline import AsksJudge, Drive, FieldKind, Outcome, Plan, StepFunction, Stopped, as_objects, option_names
+from scorekit.pipeline import AsksJudge, Drive, FieldKind, Outcome, Plan, StepFunction, Stopped, averaged, option_names
 from scorekit.progress import SHARED, Progress, progress_bar
-from scorekit.texts import TEXT, Side, read_texts, without_surrogates
+from scorekit.texts import TEXT, Side, read_contexts, read_texts, without_surrogates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STEPS = ("preprocess", "analyze", "generate_score", "generate_reason")
 USAGE = ("input_tokens", "output_tokens", "seconds")
-SMALLEST_CHUNK, CHUNKS, WHOLE = 8, 32, 1024
-RESERVED = frozenset({"score", "error", "judge", "input", "output", "not_scorable", *USAGE, *(f"{step}_prompt" for step in STEPS)})
-CALL_ARGUMENTS = frozenset({"df", "judge", "keep_prompts", "usage", "progress"})
+REPEATS = ("spread", "repeats")
+SMALLEST_CHUNK, CHUNKS, LARGE_CHUNK = 8, 32, 1024
+RESERVED = frozenset(
+    {"score", "error", "judge", "input", "output", "not_scorable", *USAGE, *REPEATS, *(f"{step}_prompt" for step in STEPS)}
+)
+CALL_ARGUMENTS = frozenset({"df", "judge", "repeats", "keep_prompts", "usage", "progress"})
 
 JudgeLike = AsksJudge | LocalJudge | str
 
@@ -124,12 +135,43 @@ class Scorer:
         found |= {name: _kind(annotation) for name, annotation in self.fields.items()}
         return dict(sorted(found.items(), key=lambda item: item[1] != "number"))
 
+    def with_prompts(self, prompts: Mapping[str, Prompt]) -> Scorer:
+        """Return this scorer with other prompts in place of its own.
+
+        Parameters
+        ----------
+        prompts
+            By step: ``{"analyze": Prompt(...)}``. A new prompt that does not say ``when``, ``otherwise`` or ``local`` keeps the old one's.
+
+        Raises
+        ------
+        UnknownOptionError
+            For a step that asks no judge.
+        ScorerDefinitionError
+            When the new reply lacks a field of the old one, or its template reads what nothing gives.
+        """
+        changed: dict[str, Any] = {}
+        for step, prompt in prompts.items():
+            if step not in self.prompts:
+                raise UnknownOptionError.from_value("prompts", step, self.prompts)
+            old = self.prompts[step]
+            lost = sorted(set(old.reply.model_fields) - set(prompt.reply.model_fields))
+            if lost:
+                msg = (
+                    f"The new prompt for {step} of the scorer {self.name!r} must reply with the field(s) {lost} too: later steps read them."
+                )
+                raise ScorerDefinitionError(msg)
+            kept = {name: getattr(old, name) for name in ("when", "otherwise", "local") if getattr(prompt, name) is None}
+            changed[step] = replace(prompt, **kept)
+        return replace(self, **changed) if changed else self
+
     def __call__(
         self,
         df: pd.DataFrame,
         /,
         *,
         judge: JudgeLike | None = None,
+        repeats: int = 1,
         keep_prompts: bool = False,
         usage: bool = False,
         progress: bool = True,
@@ -143,6 +185,9 @@ class Scorer:
             The rows; never changed. No rows give no rows, with the final columns and dtypes, and ask nothing.
         judge
             A `Judge`, `LocalJudge()`, or a model's name; None takes the scorer's own, else what the environment says.
+        repeats
+            Ask about each row this many times. The score is the mean of those that came out; the reason and the fields are of the one nearest
+            to it. Adds ``<name>_spread`` (float64, the highest less the lowest score) and ``<name>_repeats`` (JSON list of the scores).
         keep_prompts
             Add ``<name>_<step>_prompt`` (string): what each judged step asked.
         usage
@@ -168,28 +213,41 @@ class Scorer:
             On Ctrl-C. Whatever is raised once rows were finished carries them as ``error.partial``.
         """
         require_frame(df, self.name)
+        if not (isinstance(repeats, int) and repeats >= 1):
+            raise OptionRangeError.from_value("repeats", repeats, "a whole number from 1")
         mapping = self._mapping(columns)
         sources = {need: require(df, column, f"The scorer {self.name!r}", need) for need, column in mapping.items()}
-        refuse_conflicts(df, self.name, self._columns(keep_prompts=keep_prompts, usage=usage), self._known())
+        refuse_conflicts(df, self.name, self._columns(keep_prompts=keep_prompts, usage=usage, repeats=repeats), self._known())
         asked = self._judge(judge, warn=len(df) > 0) if self.prompts else None
-        outcome = Outcome(len(df))
-        good, rows = _read(sources, outcome)
+        read = Outcome(len(df))
+        good, rows = _read(sources, read)
         plan = Plan(self.name, self.steps, self.kinds, self.options, local=isinstance(asked, LocalJudge), keep_prompts=keep_prompts)
-        pieces = _pieces(len(rows), chunked=len(self.prompts) > 1 and not plan.local)
-        parts = [(plan, rows.iloc[piece].reset_index(drop=True) if len(pieces) > 1 else rows) for piece in pieces]
+        pieces = _pieces(len(rows), min(1, len(self.prompts)) if plan.local else len(self.prompts))
+        parts = [rows.iloc[piece].reset_index(drop=True) for piece in pieces] if len(pieces) > 1 else [rows] * len(pieces)
         shared = SHARED.get()
         counters = shared if shared is not None else Progress()
-        counters.add(rows=len(df) - len(rows))
-        drive = Drive(parts, None if isinstance(asked, LocalJudge) else asked, counters)
+        counters.add(rows=(len(df) - len(rows)) * repeats)
+        drive = Drive(
+            [(replace(plan, repeat=repeat), part) for repeat in range(repeats) for part in parts],
+            None if isinstance(asked, LocalJudge) else asked,
+            counters,
+        )
 
         def finish() -> pd.DataFrame:
-            for number, piece in enumerate(pieces):
-                _merge(outcome, good[piece], drive.outcomes[number], plan.kinds)
-            result = self._result(outcome, None if asked is None else asked.label, keep_prompts=keep_prompts, usage=usage)
+            outcomes = []
+            for repeat in range(repeats):
+                whole = read.copy()
+                for number, piece in enumerate(pieces, start=repeat * len(pieces)):
+                    whole.put(good[piece], drive.outcomes[number], plan.kinds)
+                outcomes.append(whole)
+            outcome = outcomes[0] if repeats == 1 else averaged(outcomes)
+            label = None if asked is None else asked.label
+            result = self._result(outcome, label, keep_prompts=keep_prompts, usage=usage, repeats=repeats)
             return add_result(df, self.name, result, self._known())
 
         try:
-            with progress_bar(len(df), self.name, counters, shown=progress and shared is None and len(df) > 0) as show:
+            total = len(df) * repeats
+            with progress_bar(total, self.name, counters, shown=progress and shared is None and total > 0) as show:
                 drive.run(show)
         except (Exception, KeyboardInterrupt, Stopped) as error:
             drive.cancel()
@@ -229,18 +287,19 @@ class Scorer:
             found.check_ready()
         return found
 
-    def _columns(self, *, keep_prompts: bool, usage: bool) -> list[str]:
+    def _columns(self, *, keep_prompts: bool, usage: bool, repeats: int = 1) -> list[str]:
         """Return the names of the columns that a call adds, in order."""
         parts = ["score", "reason", "error", *(["judge"] if self.prompts else []), *self.kinds]
         parts += [f"{step}_prompt" for step in self.prompts] if keep_prompts else []
         parts += USAGE if usage and self.prompts else ()
+        parts += REPEATS if repeats > 1 else ()
         return [f"{self.name}_{part}" for part in parts]
 
     def _known(self) -> list[str]:
         """Return every column that any call of a scorer like this one may have added."""
-        return [*self._columns(keep_prompts=True, usage=True), f"{self.name}_judge", f"{self.name}_spread"]
+        return [*self._columns(keep_prompts=True, usage=True, repeats=2), f"{self.name}_judge"]
 
-    def _result(self, outcome: Outcome, label: str | None, *, keep_prompts: bool, usage: bool) -> pd.DataFrame:
+    def _result(self, outcome: Outcome, label: str | None, *, keep_prompts: bool, usage: bool, repeats: int) -> pd.DataFrame:
         """Return the outcome as this scorer's columns."""
         scored = ~np.isnan(outcome.score)
         kinds = {**self.kinds, **{f"{step}_prompt": "text" for step in self.prompts if keep_prompts}}
@@ -264,6 +323,11 @@ class Scorer:
                 parts[name] = _text_column(cells if kind == "text" else [to_json(cell) for cell in cells])
         if usage and self.prompts:
             parts |= {name: outcome.usage[:, i] for i, name in enumerate(USAGE)}
+        if repeats > 1:
+            parts |= {
+                "spread": outcome.fields["spread"],
+                "repeats": _text_column([to_json(scores) for scores in outcome.fields["repeats"]]),
+            }
         return pd.DataFrame({f"{self.name}_{part}": values for part, values in parts.items()}, index=range(outcome.count))
 
 
@@ -279,7 +343,10 @@ def interrupted(partial: pd.DataFrame, name: str) -> str:
 
 def _read(sources: Mapping[str, pd.Series[Any]], outcome: Outcome) -> tuple[NDArray[np.intp], pd.DataFrame]:
     """Read the needed columns; return the positions of the rows that are good, and their texts on a fresh index."""
-    cells = {need: read_texts(column, need, _side(need)) for need, column in sources.items()}
+    cells = {
+        need: read_contexts(column, need) if need == "context" else read_texts(column, need, _side(need))
+        for need, column in sources.items()
+    }
     for _, errors, reasons in cells.values():
         new = (errors != None) & (outcome.errors == None)  # noqa: E711  (elementwise over object arrays)
         outcome.errors[new], outcome.reasons[new] = errors[new], reasons[new]
@@ -294,18 +361,13 @@ def _side(need: str) -> Side:
     return "input" if need.endswith("input") else "output"
 
 
-def _pieces(count: int, *, chunked: bool) -> list[slice]:
-    """Cut the rows into chunks: small ones where several steps ask, so that early rows end early; large ones elsewhere, to bound memory."""
-    size = max(SMALLEST_CHUNK, count // CHUNKS) if chunked else WHOLE
+def _pieces(count: int, prompts: int) -> list[slice]:
+    """Cut the rows into chunks.
+
+    Small ones where several steps ask, so that early rows end early; larger ones where one does, to bound what is in memory; one where none does.
+    """
+    size = max(SMALLEST_CHUNK, count // CHUNKS) if prompts > 1 else LARGE_CHUNK if prompts else max(1, count)
     return [slice(start, start + size) for start in range(0, count, size)]
-
-
-def _merge(outcome: Outcome, positions: NDArray[np.intp], part: Outcome, kinds: Mapping[str, FieldKind]) -> None:
-    """Write a chunk's outcome at its rows."""
-    outcome.score[positions], outcome.reasons[positions] = part.score, part.reasons
-    outcome.errors[positions], outcome.usage[positions] = part.errors, part.usage
-    for name, values in part.fields.items():
-        outcome.keep(name, kinds.get(name, "text"), positions, values)
 
 
 def _text_column(values: Sequence[object] | NDArray[np.object_]) -> pd.Series[str]:
@@ -352,7 +414,9 @@ def _check_names(scorer: Scorer) -> None:
         msg = f"The scorer {scorer.name!r} cannot need a column called {clashes[0]!r}: the call has an argument of that name."
         raise ScorerDefinitionError(msg)
     if not callable(scorer.generate_score) or isinstance(scorer.generate_score, Prompt):
-        msg = f"generate_score of the scorer {scorer.name!r} must be a function over rows; ask the judge in analyze and read its fields here."
+        msg = (
+            f"generate_score of the scorer {scorer.name!r} must be a function over rows; ask the judge in analyze and read its fields here."
+        )
         raise ScorerDefinitionError(msg)
     for step, work in scorer.steps:
         if not callable(work) and not isinstance(work, Prompt):

@@ -108,7 +108,7 @@ def _block_end(lines: list[str], at: int) -> tuple[int, bool]:
         return last, any(_NEXT_ITEM_INSIDE.search(lines[number]) for number in range(at, last + 1))
     if kind == "prose":
         return _last_while(lines, at, lambda later: _kind(lines, later) == "prose"), True
-    return at, not line.strip()
+    return at, False
 
 
 def _kind(lines: list[str], at: int) -> str:

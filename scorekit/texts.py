@@ -109,6 +109,70 @@ def _read_cell(value: Any, name: str, side: Side) -> tuple[str | None, str | Non
     return text, None, None
 
 
+def read_contexts(column: pd.Series[Any], name: str) -> Cells:
+    """Read a column's cells as lists of pieces of context.
+
+    A text is one piece, except that the JSON of a list is read like the list. A list, tuple or array holds texts, or mappings with a text under
+    ``text``, ``content`` or ``page_content``. No piece at all is ``not_scorable``.
+
+    Returns
+    -------
+    Cells
+        Its ``texts`` is an object column of lists of str.
+
+    Examples
+    --------
+    >>> cells = read_contexts(pd.Series(["One.", ["One.", {"text": "Two."}], '["One.", "Two."]', []]), "context")
+    >>> cells.texts.tolist()
+    [['One.'], ['One.', 'Two.'], ['One.', 'Two.'], None]
+    >>> cells.errors.tolist()
+    [None, None, None, 'not_scorable']
+    """
+    values = column.astype(object).to_numpy(dtype=object)
+    pieces, errors, reasons = (np.full(len(values), None, dtype=object) for _ in range(3))
+    for i, value in enumerate(values):
+        pieces[i], errors[i], reasons[i] = _read_pieces(value, name)
+    return Cells(pd.Series(pieces, dtype=object), errors, reasons)
+
+
+def _read_pieces(value: Any, name: str) -> tuple[list[str] | None, str | None, str | None]:
+    """Return a cell's pieces of context, or None with an error code and why."""
+    if is_missing(value):
+        return None, "missing_input", f"The {name} is missing."
+    if isinstance(value, str):
+        value = _list_in_json(value) or [value]
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or isinstance(value, bytes):
+        return None, "not_text", f"The {name} is neither text nor a list of texts but {_described(value)}."
+    pieces = [_piece_text(piece) for piece in value]
+    odd = next((piece for piece, text in zip(value, pieces, strict=True) if text is None), None)
+    if None in pieces:
+        return None, "not_text", f"The {name} holds a piece that is not text but {_described(odd)}."
+    if not pieces:
+        return None, "not_scorable", f"The {name} is an empty list."
+    return [piece for piece in pieces if piece is not None], None, None
+
+
+def _piece_text(piece: object) -> str | None:
+    """Return the text of one piece of context, or None."""
+    if isinstance(piece, Mapping):
+        piece = next((piece[key] for key in ("text", "content", "page_content") if key in piece), None)
+    return str(piece) if isinstance(piece, str) else None
+
+
+def _list_in_json(text: str) -> list[Any] | None:
+    """Return the list of texts or mappings that a text spells in JSON, or None where it is any other text."""
+    stripped = text.strip()
+    if not (stripped[:1] == "[" and stripped[-1:] == "]"):
+        return None
+    try:
+        value = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return None
+    return value if all(isinstance(piece, (str, Mapping)) for piece in value) else None
+
+
 def is_missing(value: object) -> bool:
     """Return whether a cell is None, NaN, NaT or ``pd.NA``; never asks a list or an array for its truth."""
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))

@@ -22,7 +22,10 @@ RELEVANCY = {
 
 def test_require_missing_column_names_the_nearest():
     df = pd.DataFrame(columns=["question", "Answer "])
-    with pytest.raises(MissingColumnError, match=r"score_tone needs a column 'answer'; the frame has 'question', 'Answer '\. Did you mean answer='Answer '\?"):
+    with pytest.raises(
+        MissingColumnError,
+        match=r"score_tone needs a column 'answer'; the frame has 'question', 'Answer '\. Did you mean answer='Answer '\?",
+    ):
         require(df, "answer", "score_tone", "answer")
 
 

@@ -11,7 +11,7 @@ import scorekit
 
 ROOT = Path(scorekit.__file__).parent
 ROOMS = [
-    "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "pipeline", "scorer", "scorers", "run",
+    "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "pipeline", "scorer", "scorers", "run", "estimate",
     "analysis", "evals", "monitor", "widgets", "testing", "pytest_plugin", "cli",
 ]  # fmt: skip
 
@@ -57,7 +57,12 @@ def test_all_is_sorted_and_every_name_loads():
 
 def test_all_names_are_imported_for_type_checkers_too():
     tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
-    typed = [alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scorekit") for alias in node.names]
+    typed = [
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scorekit")
+        for alias in node.names
+    ]
     assert sorted(typed) == scorekit.__all__
 
 

@@ -135,9 +135,7 @@ def test_run_one_gives_score_steps_and_prompts():
 
 
 def test_run_one_messages_are_read_like_cells():
-    result = sk.run_one(
-        sk.score_text_difference, input=[{"role": "user", "content": "a"}], output=[{"role": "assistant", "content": "a"}]
-    )
+    result = sk.run_one(sk.score_text_difference, input=[{"role": "user", "content": "a"}], output=[{"role": "assistant", "content": "a"}])
     assert result.score == 1.0
 
 

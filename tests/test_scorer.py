@@ -157,7 +157,9 @@ def test_scorer_column_mapping_reads_another_column():
 
 def test_scorer_missing_column_raises_before_any_request():
     judge = FakeJudge({})
-    with pytest.raises(MissingColumnError, match="The scorer 'polite' needs a column 'output'; the frame has 'Output '. Did you mean output='Output '"):
+    with pytest.raises(
+        MissingColumnError, match="The scorer 'polite' needs a column 'output'; the frame has 'Output '. Did you mean output='Output '"
+    ):
         POLITE(pd.DataFrame({"Output ": ["a"]}), judge=judge)
     assert judge.requests == []
 

@@ -77,7 +77,9 @@ def test_read_texts_messages_give_the_side_s_text(cell, side, text):
     assert read_texts(pd.Series(values), "x", side).texts.tolist() == [text]
 
 
-@pytest.mark.parametrize("cell", [[USER], [{"role": "assistant", "content": [{"type": "image"}]}], [], '[{"role": "user", "content": "q"}]'])
+@pytest.mark.parametrize(
+    "cell", [[USER], [{"role": "assistant", "content": [{"type": "image"}]}], [], '[{"role": "user", "content": "q"}]']
+)
 def test_read_texts_messages_without_text_are_not_scorable(cell):
     values = np.empty(1, dtype=object)
     values[0] = cell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +12,8 @@ from scorekit.columns import require, require_frame, score_names
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, listed, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
 NUMBERS: Final = ("mean", "ci_low", "ci_high", "n", "unscored", "errors", "min", "median", "max", "judges")
@@ -28,8 +29,8 @@ def summarize(
     df
         A scored frame; not changed.
     by
-        A column, or several, whose values make the groups. Rows where it is missing are a group of their own. Groups come in the order of their
-        first row, those of a categorical column in the order of its categories; categories without rows are left out.
+        A column, or several, whose values make the groups. Rows where it is missing are a group of their own, the last. Groups come in the
+        order of their first row, those of a categorical column in the order of its categories; categories without rows are left out.
     scores
         Names of scorers, such as ``"relevancy"``; by default every scorer that has scored the frame.
     confidence
@@ -43,7 +44,7 @@ def summarize(
         - ``mean``, ``ci_low``, ``ci_high`` (float64): of the rows that have a score; Student's t interval, see
           `scorekit.analysis.statistics.mean_interval`. The ends are NaN where fewer than two rows have a score or all scores are equal.
         - ``n``, ``unscored`` (int64): rows with and without a score.
-        - ``errors`` (string): the error codes with their counts, most frequent first, ``"judge_timeout: 3, not_scorable: 1"``; empty if none.
+        - ``errors`` (string): error codes with their counts, most frequent first, ``"judge_timeout: 3, not_scorable: 1"``; empty if none.
         - ``min``, ``median``, ``max`` (float64).
         - ``judges`` (string): who judged these rows. More than one name means that the mean mixes judges. Empty for code scorers.
 
@@ -62,8 +63,8 @@ def summarize(
 
     Notes
     -----
-    Rows are taken as independent. Where one item has several rows (a question under three prompt variants), summarize ``by="variant"``: over all
-    rows together the interval would be too narrow.
+    Rows are taken as independent. Where one item has several rows (a question under three prompt variants), summarize ``by="variant"``:
+    over all rows together the interval would be too narrow.
 
     Examples
     --------
@@ -88,11 +89,13 @@ def summarize(
     groups = group_rows(columns, len(frame))
     rows = [_describe(frame, name, positions, confidence) for name in names for positions in groups]
     first = np.array([positions[0] for positions in groups if len(positions)] * len(names), dtype=np.intp)
-    result = pd.DataFrame({
-        "score": pd.array([name for name in names for _ in groups], dtype="string"),
-        **{key: column.iloc[first].reset_index(drop=True) for key, column in zip(keys, columns, strict=True)},
-        **{key: [row[key] for row in rows] for key in NUMBERS},
-    })
+    result = pd.DataFrame(
+        {
+            "score": pd.array([name for name in names for _ in groups], dtype="string"),
+            **{key: column.iloc[first].reset_index(drop=True) for key, column in zip(keys, columns, strict=True)},
+            **{key: [row[key] for row in rows] for key in NUMBERS},
+        }
+    )
     floats = dict.fromkeys(("mean", "ci_low", "ci_high", "min", "median", "max"), "float64")
     texts = dict.fromkeys(("errors", "judges"), "string")
     return result.astype({**floats, **texts, "n": "int64", "unscored": "int64"})
@@ -142,7 +145,8 @@ def group_rows(columns: Sequence[pd.Series[Any]], n: int) -> list[NDArray[np.int
         return [np.arange(n, dtype=np.intp)]
     codes = pd.DataFrame({i: _codes(column) for i, column in enumerate(columns)})
     grouped = codes.groupby(list(codes.columns), sort=True).indices
-    return [np.sort(np.asarray(grouped[key], dtype=np.intp)) for key in sorted(grouped)]
+    ordered: list[Any] = sorted(grouped)  # the keys are numbers, or tuples of numbers
+    return [np.sort(np.asarray(grouped[key], dtype=np.intp)) for key in ordered]
 
 
 def _codes(column: pd.Series[Any]) -> NDArray[np.intp]:

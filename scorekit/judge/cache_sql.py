@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
 import warnings
@@ -98,7 +99,8 @@ class SqlStore:
                 if last and not self._told:
                     self._told = True
                     message = f"The reply cache {self._name} failed ({type(error).__name__}); such replies are not kept."
-                    warnings.warn(message, CacheWarning, stacklevel=2)
+                    with contextlib.suppress(CacheWarning):  # an error by the user's filter would end this thread
+                        warnings.warn(message, CacheWarning, stacklevel=2)
         return {}
 
     def _done(self, db: Connection, batch: list[_Work]) -> dict[str, Entry]:

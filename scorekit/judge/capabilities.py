@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -15,6 +15,9 @@ WEAKER: Final[dict[Form, Form | None]] = {"json_schema": "json_object", "json_ob
 
 PROBE_S: Final = 0.5
 """How long the others wait for the first answer of an endpoint, which may be a refusal."""
+
+REFUSED_S: Final = 10.0
+"""How long they wait where it was a refusal, and other ways are being tried."""
 
 _ABOUT_FORM = ("response_format", "json_schema", "json_object", "structured", "guided", "grammar", "schema")
 
@@ -52,14 +55,15 @@ class Capabilities:
     async def first_goes_ahead(self) -> None:
         """Wait while nothing is known and another request is finding out."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + PROBE_S
-        while not self._known and self._probing and (self._refused or loop.time() < until):
+        begun = loop.time()
+        while not self._known and self._probing:
+            left_s = begun + (REFUSED_S if self._refused else PROBE_S) - loop.time()
+            if left_s <= 0:
+                return
             self._changed.clear()
-            try:
-                async with asyncio.timeout(None if self._refused else until - loop.time()):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
                     await self._changed.wait()
-            except TimeoutError:
-                continue
 
     @contextmanager
     def probing(self) -> Iterator[None]:
@@ -98,6 +102,8 @@ class Capabilities:
 
         ``about`` is what the endpoint names as the cause, in lower case.
         """
+        if self._known and (now := self.features(schema)) != refused:  # learned by another request meanwhile
+            return [now]
         named: list[Features] = []
         doubtful = not self._known
         if refused.temperature and "temperature" in about:

@@ -71,19 +71,18 @@ class Endpoint:
         self._settings = settings
         self._url = url
         self._key = key
-        self._client = client
-        self._own = client is None
+        self._ready = client
+        self._client: AsyncOpenAI | None = None
+        self._connecting: asyncio.Future[AsyncOpenAI] | None = None
         self._raw: Any = None
         self._secrets = tuple(str(value) for value in settings.headers.values()) + ((key,) if key else ())
 
     async def post(self, body: dict[str, Any], timeout_s: float) -> Completion:
         """Send one chat completion; raise `Failure` where there is none."""
-        client = self._client or self._connect()
-        import httpx2  # noqa: PLC0415  (comes with openai, and loads with it)
-
+        client = self._client or await self._connected()
         try:
             async with asyncio.timeout(timeout_s):
-                response = await client.post("/chat/completions", cast_to=httpx2.Response, body=body)
+                response = await client.post("/chat/completions", cast_to=self._raw, body=body)
         except TimeoutError:
             raise Failure("timeout", f"No answer from {self.shown} within {timeout_s:.3g} s.") from None
         except Exception as error:
@@ -92,14 +91,25 @@ class Endpoint:
 
     async def close(self) -> None:
         """Close the connections of a client that we made."""
-        if self._own and self._client is not None:
+        if self._ready is None and self._client is not None:
             await self._client.close()
+
+    async def _connected(self) -> AsyncOpenAI:
+        """Return the client, made at the first call; in a thread, since openai takes a second to load."""
+        if self._connecting is None:
+            self._connecting = asyncio.get_running_loop().run_in_executor(None, self._connect)
+        self._client = await asyncio.shield(self._connecting)
+        return self._client
 
     def _connect(self) -> AsyncOpenAI:
         """Make the client: openai's own retries off, our deadline instead of its time-out."""
+        import httpx2  # noqa: PLC0415  (comes with openai, and loads with it)
         from openai import AsyncOpenAI, DefaultAioHttpClient  # noqa: PLC0415  (heavy, so it loads with the first call)
 
-        self._client = AsyncOpenAI(
+        self._raw = httpx2.Response
+        if self._ready is not None:
+            return self._ready
+        return AsyncOpenAI(
             api_key=self._key or "none",
             base_url=self._url,
             max_retries=0,
@@ -107,7 +117,6 @@ class Endpoint:
             default_headers={name: str(value) for name, value in self._settings.headers.items()} or None,
             http_client=DefaultAioHttpClient(timeout=None),
         )
-        return self._client
 
     def _failure(self, error: Exception) -> Failure:
         """Say what an exception of the client means."""

@@ -158,7 +158,7 @@ class Bucket:
     def __init__(self, per_minute: float) -> None:
         """Begin with one second's worth."""
         self._most = max(1.0, per_minute / 60)
-        self._rate = max(per_minute - self._most, per_minute / 2) / 60
+        self._rate = (per_minute - self._most + min(1.0, per_minute)) / 60
         self._level = self._most
         self._at: float | None = None
 

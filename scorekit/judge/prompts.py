@@ -164,7 +164,9 @@ def _compiled(template: str) -> Template:
     from jinja2 import StrictUndefined, TemplateSyntaxError  # noqa: PLC0415  (loads when first used)
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
 
-    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, finalize=_finalize, autoescape=False, keep_trailing_newline=False)
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, finalize=_finalize, autoescape=False, keep_trailing_newline=False
+    )
     try:
         return environment.from_string(template)
     except TemplateSyntaxError as error:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from pydantic import BaseModel, ValidationError
+
+from scorekit.texts import without_surrogates
 
 MOST_VALUES = 40
 """How many places of a text are tried as the beginning of a JSON value."""
@@ -18,7 +21,7 @@ _THOUGHT_END = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNOREC
 _THOUGHT_BEGIN = re.compile(r"\A\s*<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n(.*)```", re.DOTALL)
 _BEGIN = re.compile(r"[{\[]")
-_NOT_A_NUMBER = re.compile(r"\b(?:NaN|Infinity)\b")
+_NOT_FINITE = re.compile(r"\b(?:nan|inf(?:inity)?)\b", re.IGNORECASE)
 
 
 class Reading(NamedTuple):
@@ -77,18 +80,24 @@ def read_reply(text: str | None, model: type[BaseModel], context: Mapping[str, A
     if text is None or not text.strip("\ufeff \t\r\n"):
         msg = "the reply was empty"
         raise ReplyInvalidError(msg)
-    if not _NOT_A_NUMBER.search(text):
+    text = without_surrogates(text)
+    odd = _NOT_FINITE.search(text) is not None
+    if not odd:
         try:
             return Reading(model.model_validate_json(text, context=context), text)
         except ValidationError:
             pass
     told: str | None = None
     for value in _values(text):
-        written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        written = without_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
         try:
-            return Reading(model.model_validate_json(written, context=context), written)
+            reading = Reading(model.model_validate_json(written, context=context), written)
         except ValidationError as error:
             told = told or _told(error)
+        else:
+            if not (odd and _has_no_number(reading.value.model_dump())):
+                return reading
+            told = told or "numbers must be finite"
     raise ReplyInvalidError(told or _why_no_json(text))
 
 
@@ -198,6 +207,15 @@ def _breaks_off(text: str) -> bool:
             if depth <= 0:
                 return False
     return True
+
+
+def _has_no_number(value: Any) -> bool:
+    """Return whether NaN or an infinity stands where a number should: pydantic reads them from texts such as ``"nan"``."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, Mapping):
+        return any(map(_has_no_number, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(_has_no_number, value))
 
 
 def _refuse(constant: str) -> NoReturn:

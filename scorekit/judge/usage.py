@@ -187,11 +187,12 @@ class Budget:
             if self._max_cost_usd < math.inf:
                 self.cost_usd += self._price.cost_usd(*used)
 
-    def told(self) -> str:
-        """Say what was spent, for a row's reason."""
-        if self._max_cost_usd < math.inf and self.cost_usd / self._max_cost_usd >= self.tokens / self._max_tokens:
-            return f"max_cost_usd={self._max_cost_usd:g} is reached: {self.cost_usd:.4g} USD were spent."
-        return f"max_tokens={self._max_tokens:g} is reached: {self.tokens:g} tokens were used."
+    def told(self, input_tokens: float) -> str:
+        """Say, for a row's reason, what was spent and what one more call would add."""
+        tokens, cost_usd = self._expected(input_tokens)
+        if self.tokens + tokens > self._max_tokens:
+            return f"max_tokens={self._max_tokens:g}: {self.tokens:g} tokens were used, and this call would take about {tokens:.0f} more."
+        return f"max_cost_usd={self._max_cost_usd:g}: {self.cost_usd:.4g} USD were spent, and this call would cost about {cost_usd:.2g} more."
 
     def _expected(self, input_tokens: float) -> tuple[float, float]:
         output = self.mean_output

@@ -46,7 +46,8 @@ def afinn_tokens(text: str) -> list[str]:
 def afinn_sentiment(text: str) -> tuple[float, int]:
     """Return the sum of the tokens' AFINN-165 values divided by the number of tokens, and how many tokens carry sentiment.
 
-    A token directly after a negator ("not", "don't", ...) counts with the opposite sign. Phrases of the list never match, as in the npm package.
+    A token directly after a negator ("not", "don't", ...) counts with the opposite sign. Phrases of the list never match, as in the npm
+    package.
 
     Parameters
     ----------
@@ -60,8 +61,8 @@ def afinn_sentiment(text: str) -> tuple[float, int]:
 
     References
     ----------
-    F. Å. Nielsen (2011), A new ANEW: Evaluation of a word list for sentiment analysis in microblogs. The tokens, and the negators, are those
-    of the npm package ``sentiment`` 5; emoji, of which that gives 767 a value, count 0 here.
+    F. Å. Nielsen (2011), A new ANEW: Evaluation of a word list for sentiment analysis in microblogs. The tokens and the negators are
+    those of the npm package ``sentiment`` 5; emoji, of which that gives 767 a value, count 0 here.
 
     Examples
     --------

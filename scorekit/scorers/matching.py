@@ -9,10 +9,12 @@ from __future__ import annotations
 import pickle
 import sys
 from array import array
-from collections.abc import Iterable
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from cydifflib import SequenceMatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def count_matches(pairs: Iterable[tuple[str, str]]) -> tuple[array[int], array[int]]:
@@ -58,8 +60,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             pairs = pickle.load(requests)  # noqa: S301  (from the process that started this one, through its own pipe)
         except EOFError:
             return
-        for counts in count_matches(pairs):
-            replies.write(counts.tobytes())
+        replies.writelines(counts.tobytes() for counts in count_matches(pairs))
         replies.flush()
 
 

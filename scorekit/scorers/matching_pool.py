@@ -1,9 +1,9 @@
 """`count_matches` on all cores, where there is enough to do.
 
-The work starts in this process. What the first moments show of its pace says how long the rest would take; helper processes are started only
-where that is worth it. A helper is a plain ``python matching.py`` with a pipe, not a ``multiprocessing`` child: it never imports the caller's
-``__main__`` (a script without a guard is not run twice; a notebook and a REPL have none to import), it is not forked (threads may be
-running), and it may be started by a daemon process. Where none can be started, or one dies, this process does its share.
+The work starts in this process. Its pace in the first moments says how long the rest would take; helper processes are started only where
+that is worth it. A helper is a plain ``python matching.py`` with a pipe, not a ``multiprocessing`` child: it never imports the caller's
+``__main__`` (a script without a guard is not run twice; a notebook and a REPL have none to import), it is not forked (threads may
+be running), and it imports neither scorekit nor pandas. Where none can be started, or one dies, this process does its share.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pickle
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from time import perf_counter
@@ -26,6 +25,8 @@ from scorekit.scorers import matching
 from scorekit.scorers.matching import count_matches
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Pairs = Sequence[tuple[str, str]]
@@ -137,13 +138,12 @@ def _drive_helper(pairs: Pairs, chunks: deque[tuple[int, int]], counts: NDArray[
                     break
                 helper.stdin.write(pickle.dumps(pairs[first:last], protocol=pickle.HIGHEST_PROTOCOL))
                 helper.stdin.flush()
-                size = 8 * (last - first)
-                reply = helper.stdout.read(2 * size)
-                if len(reply) != 2 * size:
-                    raise EOFError
+                reply = helper.stdout.read(16 * (last - first))
+                if len(reply) < 16 * (last - first):  # the helper has died
+                    break
                 counts[:, first:last] = np.frombuffer(reply, dtype=np.int64).reshape(2, -1)
                 chunk = None
-    except (OSError, EOFError):
+    except OSError:
         return
     finally:
         if chunk is not None:
@@ -153,7 +153,7 @@ def _drive_helper(pairs: Pairs, chunks: deque[tuple[int, int]], counts: NDArray[
 def _start_helper() -> Helper:
     """Start a process that runs `matching.serve` and finds the packages that this one finds."""
     paths = [path for path in sys.path if path]
-    return subprocess.Popen(  # noqa: S603  (this Python, on a file of this package)
+    return subprocess.Popen(
         [sys.executable, "-P", str(matching.__file__)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,24 +13,22 @@ from scorekit.judge.local import explain, match_statements, split_statements
 from scorekit.judge.prompts import Prompt
 from scorekit.judge.replies import Reason, Statements, Verdicts
 from scorekit.scorer import Scorer
-from scorekit.texts import TEXT
+from scorekit.scorers.statements import (
+    EACH,
+    EXPLANATION,
+    SPLIT,
+    ReasonFrom,
+    StatementsFrom,
+    adapted,
+    checked_scale,
+    count_verdicts,
+    has_statements,
+    has_text,
+    share,
+)
 
 if TYPE_CHECKING:
     from scorekit.scorer import JudgeLike
-
-SPLIT = """Break the output below into its meaningful statements, in their order.
-
-A statement is one thing that the output says: a claim, an instruction, a piece of advice, a question put back to the user.
-- Use the output's own words and language. Add nothing. Leave nothing out that says something.
-- Keep each statement understandable on its own: where it says "it" or "this", put in what is meant.
-- Split a sentence that says two separate things; join fragments that say one thing only together.
-- A heading, a greeting or a list number that says nothing by itself is no statement of its own.
-- A single word, a number or an error message is one statement.
-- Output without any content has no statements.
-
-{{ output }}
-
-Reply as {"statements": ["...", ...]}."""
 
 JUDGE = """A user gave the input below. A model's output was broken into the numbered statements below.
 Judge for each statement whether it addresses what the input asks.
@@ -46,10 +45,10 @@ Judge relevance only, never truth: a wrong answer that addresses the question di
 
 {{ statements }}
 
-There are {{ statements | length }} statements. Give exactly one verdict for each, with its number and a reason of a few words, as
-{"results": [{"statement": 1, "result": "yes", "reason": "..."}, ...]}."""
+"""
 
-EXPLAIN = """An output was scored for answer relevancy: the share of its statements that address the input. The score is {{ score }} out of {{ scale }}.
+EXPLAIN = """An output was scored for answer relevancy: the share of its statements that address the input, whether they are true or not. \
+The score is {{ score }} out of {{ scale }}.
 A statement with the verdict "yes" counts 1, "unsure" counts {{ uncertainty_weight }}, "no" counts 0.
 
 {{ input }}
@@ -58,45 +57,26 @@ A statement with the verdict "yes" counts 1, "unsure" counts {{ uncertainty_weig
 
 {{ results }}
 
-Explain the score to the person who improves the prompt, in one or two sentences: name what addresses the input and what does not, by its
-content and not by its number. Do not judge whether anything is true, and do not give the score another value.
-
-Reply as {"reason": "..."}."""
-
-
-def has_text(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Return which outputs hold anything but white space."""
-    return rows["output"].str.strip() != ""
-
-
-def has_statements(rows: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows have a statement to judge."""
-    return rows["statements"].map(len) > 0
+"""
 
 
 def share_of_yes(rows: pd.DataFrame, *, uncertainty_weight: float, scale: float) -> pd.DataFrame:
     """Return the score, the counts of each verdict, and which rows cannot be scored."""
-    words = rows["results"].map(lambda verdicts: [verdict["result"] for verdict in verdicts])
-    counts = pd.DataFrame({word: words.map(lambda said, word=word: said.count(word)) for word in ("yes", "unsure", "no")}, dtype="float64")
-    statements = counts.sum(axis=1)
-    score = (counts["yes"] + uncertainty_weight * counts["unsure"]) / statements.where(statements > 0) * scale
-    empty = ~has_text(rows)
-    no_statement = pd.Series("No statement was found in the output.", rows.index, dtype=TEXT)
-    return counts.assign(
-        score=score.mask(empty, 0.0),  # nothing said addresses nothing
-        not_scorable=no_statement.where((statements == 0) & ~empty),
-    )
+    counts = count_verdicts(rows)
+    return share(rows, counts, counts["yes"] + uncertainty_weight * counts["unsure"], scale)
 
 
 RELEVANCY = Scorer(
     "relevancy",
     needs=("input", "output"),
     preprocess=Prompt(SPLIT, reply=Statements, when=has_text, otherwise={"statements": []}, local=split_statements),
-    analyze=Prompt(JUDGE, reply=Verdicts, when=has_statements, otherwise={"results": []}, local=match_statements),
+    analyze=Prompt(JUDGE + EACH, reply=Verdicts, when=has_statements, otherwise={"results": []}, local=match_statements),
     generate_score=share_of_yes,
-    generate_reason=Prompt(EXPLAIN, reply=Reason, when=has_statements, otherwise={"reason": "The output is empty."}, local=explain),
+    generate_reason=Prompt(
+        EXPLAIN + EXPLANATION, reply=Reason, when=has_statements, otherwise={"reason": "The output is empty."}, local=explain
+    ),
     fields={"yes": float, "unsure": float, "no": float},
-    options={"uncertainty_weight": 0.3, "scale": 1.0},
+    options={"uncertainty_weight": 0.3, "scale": 1.0, "language": None},
 )
 
 
@@ -108,8 +88,13 @@ def score_relevancy(
     output: str = "output",
     uncertainty_weight: float = 0.3,
     scale: float = 1.0,
+    statements: StatementsFrom = "judge",
+    reason: ReasonFrom = "judge",
+    language: str | None = None,
+    prompts: Mapping[str, Prompt] | None = None,
     name: str = "relevancy",
     judge: JudgeLike | None = None,
+    repeats: int = 1,
     keep_prompts: bool = False,
     usage: bool = False,
     progress: bool = True,
@@ -127,14 +112,26 @@ def score_relevancy(
     input, output
         The columns that hold them.
     uncertainty_weight
-        What a statement with the verdict "unsure" counts, 0 to 1.
+        What a statement with the verdict "unsure" counts; 0 or more, usually at most 1.
     scale
         The score of a row whose statements all address the input; 0 or more.
+    statements
+        Who breaks the output into statements: the "judge" (one call), or "sentences": a splitter, without a call. Sentences are cut where the
+        text has them, so one that says two things gets one verdict, and "it" stays "it".
+    reason
+        Who writes the reason: the "judge" (one call), or "verdicts": put together from the verdicts' own reasons, without a call. The score
+        is the same.
+    language
+        The language of the reasons, as a name or a code such as "ja"; None leaves it to the judge. `LocalJudge` writes English.
+    prompts
+        Prompts in place of the shipped ones, by step: ``{"analyze": Prompt(...)}``. The shipped ones are ``RELEVANCY.prompts``.
     name
         Prefix of the added columns.
     judge
         A `Judge`, a model's name, or `LocalJudge()`, which is rough: it knows subjects, not answers. None takes the model in SCOREKIT_JUDGE, or the
         default model where OPENAI_API_KEY or OPENAI_BASE_URL is set, else `LocalJudge` with a warning.
+    repeats
+        Ask about each row this many times; the score is the mean, and ``relevancy_spread`` says how far the scores lie apart.
     keep_prompts, usage, progress
         As in `Scorer.__call__`: columns with the prompts asked; columns with tokens and seconds; a bar after 2 seconds.
 
@@ -155,7 +152,8 @@ def score_relevancy(
 
     Notes
     -----
-    Cost: three calls a row (split, judge, explain); none with `LocalJudge`. One more where a reply is invalid and asked again.
+    Cost: three calls a row (split, judge, explain), times ``repeats``; one with ``statements="sentences"`` and ``reason="verdicts"``; none with
+    `LocalJudge`. One more where a reply is invalid and asked again.
 
     References
     ----------
@@ -171,9 +169,8 @@ def score_relevancy(
        relevancy_score  relevancy_yes  relevancy_no
     0              0.5            1.0           1.0
     """
-    if not 0 <= uncertainty_weight <= 1:
-        raise OptionRangeError.from_value("uncertainty_weight", uncertainty_weight, "from 0 to 1")
-    if not 0 <= scale < float("inf"):
-        raise OptionRangeError.from_value("scale", scale, "0 or more, and finite")
-    scorer = replace(RELEVANCY, name=name, options={"uncertainty_weight": uncertainty_weight, "scale": scale})
-    return scorer(df, input=input, output=output, judge=judge, keep_prompts=keep_prompts, usage=usage, progress=progress)
+    if not 0 <= uncertainty_weight < float("inf"):
+        raise OptionRangeError.from_value("uncertainty_weight", uncertainty_weight, "0 or more, and finite")
+    options = {"uncertainty_weight": uncertainty_weight, "scale": checked_scale(scale), "language": language}
+    scorer = adapted(replace(RELEVANCY, name=name, options=options), statements, reason, prompts)
+    return scorer(df, input=input, output=output, judge=judge, repeats=repeats, keep_prompts=keep_prompts, usage=usage, progress=progress)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,6 +16,8 @@ from scorekit.scorer import Scorer
 from scorekit.scorers.matching_pool import count_matches_on_all_cores
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 Ratio = Literal["lcs", "difflib"]
@@ -130,16 +131,17 @@ def compare_texts(rows: pd.DataFrame, *, ratio_by: Ratio, changes_in: Changes) -
     lengths, output_lengths = text_lengths(inputs), text_lengths(outputs)
     longest = np.maximum(lengths, output_lengths)
     length_diff = np.divide(np.abs(lengths - output_lengths), longest, out=np.zeros(len(rows)), where=longest > 0)
-    spans = matched = None
-    if ratio_by == "difflib" or changes_in == "spans":
-        spans, matched = spans_and_matches(inputs, outputs)
     total = lengths + output_lengths
-    common = 2 * matched if ratio_by == "difflib" and matched is not None else total - indel_distances(inputs, outputs, lengths, output_lengths)
+    if ratio_by == "difflib" or changes_in == "spans":
+        changed, matched = spans_and_matches(inputs, outputs)
+    twice_common = 2 * matched if ratio_by == "difflib" else twice_lcs(inputs, outputs, lengths, output_lengths)
+    if changes_in == "words":
+        changed = word_changes(inputs, outputs)
     return pd.DataFrame(
         {
             "confidence": 1 - length_diff,
-            "ratio": np.divide(common, total, out=np.ones(len(rows)), where=total > 0),
-            "changes": (spans if changes_in == "spans" and spans is not None else word_changes(inputs, outputs)).astype(np.float64),
+            "ratio": np.divide(twice_common, total, out=np.ones(len(rows)), where=total > 0),
+            "changes": changed.astype(np.float64),
             "length_diff": length_diff,
             "longer": np.sign(output_lengths - lengths),
         },
@@ -152,14 +154,14 @@ def text_lengths(texts: Sequence[str]) -> NDArray[np.int64]:
     return np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
 
 
-def indel_distances(
+def twice_lcs(
     inputs: Sequence[str], outputs: Sequence[str], lengths: NDArray[np.int64], output_lengths: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how many characters must be taken out or put in to make each output of its input: ``len(a) + len(b) - 2 * LCS``."""
+    """Return twice the length of the longest common subsequence: both lengths less the characters to take out and put in."""
     cells = float(lengths.astype(np.float64) @ output_lengths.astype(np.float64))
     workers = -1 if cells >= WORTH_THREADS else 1
     distances: NDArray[np.int64] = process.cpdist(inputs, outputs, scorer=Indel.distance, dtype=np.int64, workers=workers)
-    return distances
+    return lengths + output_lengths - distances
 
 
 def spans_and_matches(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

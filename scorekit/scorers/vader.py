@@ -1,13 +1,12 @@
 """VADER's compound of many texts, exactly as vaderSentiment computes it, without the work that it does over and over.
 
-vaderSentiment looks at every word of a text for every word that carries sentiment, and at every character for emoji. Here each distinct word is
-looked up once, and rules are applied only where a word before asks for one. Its lexicon, its emoji, its idioms, its "least" and its
-punctuation rules are the package's own, called; what is written anew are the loops between them.
+vaderSentiment looks at every word of a text for every word that carries sentiment, and at every character for emoji. Here each distinct
+word is looked up once, and rules are applied only where a word before asks for one. The lexicon, the emoji, the rules for idioms, "least"
+and punctuation are the package's own, called; what is written anew are the loops between them.
 """
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -97,12 +96,12 @@ class Vader:
         """Read the lexicons."""
         self.package = SentimentIntensityAnalyzer()
         self.vocabulary = Vocabulary(self.package.lexicon)
-        self.emoji = re.compile("[" + re.escape("".join(emoji for emoji in self.package.emojis if len(emoji) == 1)) + "]")
+        self.emoji = frozenset(emoji for emoji in self.package.emojis if len(emoji) == 1)
 
     def sentiment(self, text: str) -> tuple[float, int]:
         """Return the compound of a text, and how many of its words have a part in it."""
-        if not text.isascii():
-            text = self.emoji.sub(self._described, text)
+        if not text.isascii() and not self.emoji.isdisjoint(text):
+            text = self._with_emoji_described(text)
         words = list(map(self.vocabulary.__getitem__, text.split()))
         carriers = [i for i, word in enumerate(words) if word.valence is not None]
         if not carriers:
@@ -129,11 +128,14 @@ class Vader:
             total -= self.package._punctuation_emphasis(text)  # noqa: SLF001
         return round(normalize(total), 4), len(values)
 
-    def _described(self, emoji: re.Match[str]) -> str:
-        """Return an emoji in words, set off from what is before it."""
-        description: str = self.package.emojis[emoji[0]]
-        apart = emoji.start() == 0 or emoji.string[emoji.start() - 1] == " "
-        return description if apart else " " + description
+    def _with_emoji_described(self, text: str) -> str:
+        """Return the text with its emoji in words, each set off from what is before it."""
+        pieces, previous = [], " "
+        for character in text:
+            description = self.package.emojis.get(character, character)
+            pieces.append(" " + description if character in self.emoji and previous != " " else description)
+            previous = character
+        return "".join(pieces)
 
     def _in_place(self, words: Sequence[Word], i: int, *, shouting: bool) -> float:
         """Return the sentiment of the word at ``i``, as the words around it make it."""
@@ -148,16 +150,7 @@ class Vader:
             value = 0.0
         if shouting and word.shouted:
             value += C_INCR if value > 0 else -C_INCR
-        for distance, near in enumerate(before):
-            if near.valence is not None:
-                continue
-            if near.boost:
-                step = -near.boost if value < 0 else near.boost
-                if shouting and near.shouted:
-                    step += C_INCR if value > 0 else -C_INCR
-                value += step * _FADING[distance]
-            if near.negates or (distance == REACH - 1 and before[0].so_or_this):
-                value *= _negation(before, distance)
+        value = _modified(value, before, shouting=shouting)
         if len(before) == REACH and before[-1].valence is None and (word.in_phrase or any([near.in_phrase for near in before])):  # noqa: C419
             window = [near.text for near in words[i - REACH : i + REACH]]
             value = self.package._special_idioms_check(value, window, REACH)  # noqa: SLF001
@@ -170,6 +163,21 @@ class Vader:
 def _after_no(before: Sequence[str]) -> bool:
     """Return whether a "no" among the words before, nearest first, turns a sentiment around."""
     return "no" in before and ("no" in before[:2] or before[0] in ("or", "nor"))
+
+
+def _modified(value: float, before: Sequence[Word], *, shouting: bool) -> float:
+    """Return a sentiment as the boosters and negations among the words before, nearest first, change it."""
+    for distance, near in enumerate(before):
+        if near.valence is not None:
+            continue
+        if near.boost:
+            step = -near.boost if value < 0 else near.boost
+            if shouting and near.shouted:
+                step += C_INCR if value > 0 else -C_INCR
+            value += step * _FADING[distance]
+        if near.negates or (distance == REACH - 1 and before[0].so_or_this):
+            value *= _negation(before, distance)
+    return value
 
 
 def _negation(before: Sequence[Word], distance: int) -> float:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +11,9 @@ import pandas as pd
 from scorekit.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
     import plotly.graph_objects as go
 
 POLICY: Final = (
@@ -20,9 +21,13 @@ POLICY: Final = (
 )
 """What the page may do: run and show what is in it. Nothing is fetched, whatever a row's text says."""
 
+LONG_CHARACTERS: Final = 60
+"""A cell with more gets a column that is wide enough to read."""
+
 STYLE: Final = """
 :root { color-scheme: light; }
-body { margin: 0; background: #f6f7f8; color: #24292f; font: 16px/1.55 Inter, "Helvetica Neue", Arial, "Noto Sans", "Noto Sans CJK JP", sans-serif; }
+body { margin: 0; background: #f6f7f8; color: #24292f; }
+body { font: 16px/1.55 Inter, "Helvetica Neue", Arial, "Noto Sans", "Noto Sans CJK JP", sans-serif; }
 main { max-width: 1120px; margin: 0 auto; padding: 40px 24px 80px; }
 h1 { font-size: 30px; line-height: 1.2; margin: 0 0 8px; }
 h2 { font-size: 20px; margin: 44px 0 12px; }
@@ -30,8 +35,9 @@ p { max-width: 75ch; margin: 0 0 12px; white-space: pre-line; overflow-wrap: any
 .card { background: #fff; border: 1px solid #e1e4e8; border-radius: 8px; padding: 8px 12px; overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; line-height: 1.45; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; color: #5b6470; padding: 8px 12px; border-bottom: 2px solid #e1e4e8; white-space: nowrap; }
-td { padding: 8px 12px; border-bottom: 1px solid #eef0f2; vertical-align: top; white-space: pre-wrap; overflow-wrap: anywhere; }
-td.long { min-width: 22ch; }
+td { padding: 8px 12px; border-bottom: 1px solid #eef0f2; vertical-align: top; white-space: pre-wrap; overflow-wrap: break-word; }
+td.long { min-width: 20ch; }
+td.long div { max-height: 13em; overflow: auto; overflow-wrap: anywhere; }
 th.number, td.number { text-align: right; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 @media print { body { background: #fff; } .card { break-inside: avoid; } }
@@ -66,11 +72,12 @@ def write_page(path: str | os.PathLike[str], sections: Mapping[str, go.Figure | 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> page = write_page(Path(folder.name) / "page.html", {"Scores": pd.DataFrame({"text": ["<b>"], "score": [0.5]})}, title="Two & two")
-    >>> "<td>&lt;b&gt;</td><td class=\\"number\\">0.50</td>" in page.read_text(encoding="utf-8")
+    >>> '<td>&lt;b&gt;</td><td class="number">0.50</td>' in page.read_text(encoding="utf-8")
     True
     >>> folder.cleanup()
     """
     parts = [f"<h2>{html.escape(heading)}</h2>\n{_section(heading, content)}" for heading, content in sections.items()]
+    body = "\n".join(parts)
     drawn = any(not isinstance(content, (pd.DataFrame, str)) for content in sections.values())
     page = f"""<!DOCTYPE html>
 <html lang="en">
@@ -85,7 +92,7 @@ def write_page(path: str | os.PathLike[str], sections: Mapping[str, go.Figure | 
 <body>
 <main>
 <h1>{html.escape(title)}</h1>
-{NEWLINE.join(parts)}
+{body}
 </main>
 </body>
 </html>
@@ -111,7 +118,7 @@ def _section(heading: str, content: Any) -> str:
 
 def _plotly_script() -> str:
     """Return plotly.js as a script element."""
-    from plotly.offline import get_plotlyjs
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415  (plotly takes seconds to load)
 
     return f"<script>{get_plotlyjs()}</script>"
 
@@ -119,24 +126,32 @@ def _plotly_script() -> str:
 def _table(df: pd.DataFrame) -> str:
     """Return a frame as an HTML table; every text in it escaped."""
     numbers = [pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) for dtype in df.dtypes]
-    heads = "".join(f"<th{_class(number=number)}>{html.escape(str(column))}</th>" for column, number in zip(df.columns, numbers, strict=True))
+    heads = "".join(
+        f"<th{_class(number=number)}>{html.escape(str(column))}</th>" for column, number in zip(df.columns, numbers, strict=True)
+    )
     body = "\n".join(f"<tr>{_row(cells, numbers)}</tr>" for cells in df.itertuples(index=False, name=None))
     return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
 def _row(cells: Iterable[object], numbers: Iterable[bool]) -> str:
     """Return the cells of one row."""
-    texts = [(_shown(cell), number) for cell, number in zip(cells, numbers, strict=True)]
-    return "".join(f"<td{_class(number=number, long=len(text) > 60)}>{html.escape(text)}</td>" for text, number in texts)
+    return "".join(_cell(_shown(cell), number=number) for cell, number in zip(cells, numbers, strict=True))
 
 
-def _shown(cell: object) -> str:
+def _cell(text: str, *, number: bool) -> str:
+    """Return one cell; a long text scrolls inside it."""
+    if len(text) > LONG_CHARACTERS:
+        return f'<td class="long"><div>{html.escape(text)}</div></td>'
+    return f"<td{_class(number=number)}>{html.escape(text)}</td>"
+
+
+def _shown(cell: Any) -> str:
     """Return a cell's text: floats with two digits, nothing for a missing one."""
     if isinstance(cell, float):
         return "" if pd.isna(cell) else f"{cell:.2f}"
     return "" if pd.api.types.is_scalar(cell) and pd.isna(cell) else str(cell)
 
 
-def _class(*, number: bool, long: bool = False) -> str:
+def _class(*, number: bool) -> str:
     """Return the class attribute of a cell."""
-    return ' class="number"' if number else ' class="long"' if long else ""
+    return ' class="number"' if number else ""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-import pandas as pd
 
 from scorekit.analysis.summary import read_score, select_scores
 from scorekit.columns import LOWER_IS_BETTER, require, require_frame
@@ -15,11 +13,18 @@ from scorekit.widgets.looks import FAINT, PALETTE, Group, cell_label, escaped, f
 from scorekit.widgets.panels import Mode, Panel, bin_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import pandas as pd
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
 Layout = Literal["auto", "overlay", "multiples"]
 LAYOUTS: Final = ("auto", "overlay", "multiples")
+OVERLAID: Final = 3
+"""Up to so many groups ``layout="auto"`` draws over one another."""
+
+LEAST_BINS, MOST_BINS = 2, 200
 VERDICTS: Final = ("yes", "unsure", "no")
 UNSURE: Final = "#b9bec5"
 
@@ -51,8 +56,8 @@ def figure_scores(
     bins
         How many bins, from 2 to 200. Each holds its lower end, the last one both ends.
     layout
-        With ``by``: ``"overlay"`` draws the groups (4 at most) over one another, a panel per score; ``"multiples"`` draws a panel per score and
-        group; ``"auto"`` overlays up to 3 groups.
+        With ``by``: ``"overlay"`` draws the groups (4 at most) over one another, a panel per score; ``"multiples"`` draws a panel per
+        score and group; ``"auto"`` overlays up to 3 groups.
     most_groups
         Groups drawn at most, the largest first; the title says how many were left out.
     lower_is_better
@@ -62,8 +67,8 @@ def figure_scores(
     -------
     plotly.graph_objects.Figure
         It holds bin counts, never rows. With ``by``, heights are shares of a group's scored rows. A panel's title counts the rows without a
-        score, and scores outside 0 to ``scale``, which stand in a bar of their own beside the scale. Bands are shaded for the shipped scores;
-        those that hold exactly 0 or exactly the scale are written under these ends.
+        score, and scores outside 0 to ``scale``, which stand in a bar of their own beside the scale. Bands are shaded for the shipped
+        scores; those that hold exactly 0 or exactly the scale are written under these ends.
 
     Raises
     ------
@@ -74,6 +79,7 @@ def figure_scores(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> figure = figure_scores(pd.DataFrame({"tone_score": [0.2, 0.9, 1.0, None]}), bins=5)
     >>> list(figure.data[0].y)
     [0, 1, 0, 0, 2]
@@ -81,8 +87,8 @@ def figure_scores(
     frame = require_frame(df, "figure_scores")
     if not (scale > 0 and np.isfinite(scale)):
         raise OptionRangeError.from_value("scale", scale, "finite and above 0")
-    if not 2 <= bins <= 200:
-        raise OptionRangeError.from_value("bins", bins, "from 2 to 200")
+    if not MOST_BINS >= bins >= LEAST_BINS:
+        raise OptionRangeError.from_value("bins", bins, f"from {LEAST_BINS} to {MOST_BINS}")
     if most_groups < 1:
         raise OptionRangeError.from_value("most_groups", most_groups, "1 or more")
     if layout not in LAYOUTS:
@@ -93,7 +99,9 @@ def figure_scores(
     if layout == "overlay" and len(groups) > len(PALETTE):
         wanted = f"'multiples' for {len(groups)} groups: {len(PALETTE)} at most can be told apart in one panel"
         raise OptionRangeError.from_value("layout", layout, wanted)
-    mode: Mode = "plain" if by is None else "multiples" if layout == "multiples" or (layout == "auto" and len(groups) > 3) else "overlay"
+    mode: Mode = (
+        "plain" if by is None else "multiples" if layout == "multiples" or (layout == "auto" and len(groups) > OVERLAID) else "overlay"
+    )
     binned = {name: [bin_scores(read_score(frame, name)[group.positions], scale, bins) for group in groups] for name in names}
     rows = max(len(groups), 1) if mode == "multiples" else len(names)
     figure, inside = _grid(rows, len(names) if mode == "multiples" else 1, tight=mode == "multiples")
@@ -105,7 +113,11 @@ def figure_scores(
             panel.draw(name, groups[part], data[part], tallest, lower=name in lower_is_better)
     subtitle = f"{len(frame):,} rows"
     if by is not None:
-        shown = f"{len(groups)} groups by {joined_names(by)}" if len(groups) == len(found) else f"the {len(groups)} largest of {len(found)} groups"
+        shown = (
+            f"{len(groups)} groups by {joined_names(by)}"
+            if len(groups) == len(found)
+            else f"the {len(groups)} largest of {len(found)} groups"
+        )
         subtitle += f"; {shown}; heights are shares of a group's scored rows"
     title = "Scores" if by is None else f"Scores by {joined_names(by)}"
     finish(figure, title, subtitle, inside=inside, top=104 if mode == "plain" else 122)
@@ -155,6 +167,7 @@ def figure_statements(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> df = pd.DataFrame({"relevancy_yes": [2.0, 0.0], "relevancy_unsure": [0.0, 1.0], "relevancy_no": [0.0, 3.0]}, index=["q1", "q2"])
     >>> figure = figure_statements(df)
     >>> list(figure.layout.yaxis.ticktext)
@@ -193,7 +206,11 @@ def _verdict_counts(df: pd.DataFrame, name: str) -> dict[str, NDArray[np.float64
     present = [verdict for verdict in VERDICTS if f"{name}_{verdict}" in df.columns]
     if not {"yes", "no"} <= set(present):
         counted = [str(column).removesuffix("_yes") for column in df.columns if str(column).endswith("_yes")]
-        has = f"has verdicts of {listed(counted)}" if counted else "has no verdicts; score it with a judged scorer first: df.pipe(sk.score_relevancy)"
+        has = (
+            f"has verdicts of {listed(counted)}"
+            if counted
+            else "has no verdicts; score it with a judged scorer first: df.pipe(sk.score_relevancy)"
+        )
         msg = f"figure_statements needs the columns '{name}_yes' and '{name}_no'; the frame {has}."
         raise MissingColumnError(msg)
     columns = {verdict: require(df, f"{name}_{verdict}", "figure_statements") for verdict in present}
@@ -209,9 +226,11 @@ def _row_labels(df: pd.DataFrame, label: str | Sequence[str] | None) -> list[str
     return [" · ".join(map(cell_label, cells)) for cells in zip(*columns, strict=True)]
 
 
-def _stacked(sums: dict[str, NDArray[np.float64]], of: NDArray[np.float64], places: NDArray[np.intp], labels: list[str], *, lower: bool) -> go.Figure:
+def _stacked(
+    sums: dict[str, NDArray[np.float64]], of: NDArray[np.float64], places: NDArray[np.intp], labels: list[str], *, lower: bool
+) -> go.Figure:
     """Return one stacked bar per place, the first on top."""
-    import plotly.graph_objects as go
+    import plotly.graph_objects as go  # noqa: PLC0415  (takes seconds to load)
 
     good, bad = PALETTE[0], PALETTE[1]
     colors = {"yes": bad if lower else good, "unsure": UNSURE, "no": good if lower else bad}
@@ -238,13 +257,15 @@ def _stacked(sums: dict[str, NDArray[np.float64]], of: NDArray[np.float64], plac
     rows: dict[str, Any] = {"tickvals": at, "ticktext": ticks, "range": [max(len(places), 3) - 0.5, -0.5], "showgrid": False}
     rows |= {"automargin": True, "ticks": "outside", "ticklen": 6, "tickcolor": "white"}
     figure.update_yaxes(zeroline=False, **rows)
-    figure.update_xaxes(range=[0, 100], ticksuffix=" %", title={"text": "share of statements", "font": {"size": 12, "color": FAINT}}, zeroline=False)
+    figure.update_xaxes(
+        range=[0, 100], ticksuffix=" %", title={"text": "share of statements", "font": {"size": 12, "color": FAINT}}, zeroline=False
+    )
     return figure
 
 
 def _grid(rows: int, columns: int, *, tight: bool) -> tuple[go.Figure, int]:
     """Return a figure of empty panels and how many pixels high they are together."""
-    from plotly.subplots import make_subplots
+    from plotly.subplots import make_subplots  # noqa: PLC0415  (takes seconds to load)
 
     panel, gap = (150, 34) if tight else (210, 96)
     inside = rows * panel + (rows - 1) * gap

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -12,6 +11,8 @@ from scorekit.analysis.summary import group_rows
 from scorekit.columns import require
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import plotly.graph_objects as go
     from numpy.typing import NDArray
@@ -65,7 +66,7 @@ def row_groups(df: pd.DataFrame, by: str | Sequence[str] | None, who: str) -> li
     ]
 
 
-def cell_label(value: object) -> str:
+def cell_label(value: Any) -> str:
     """Return one cell as a label."""
     return "(missing)" if pd.api.types.is_scalar(value) and pd.isna(value) else escaped(value) or "(empty)"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +10,8 @@ from scorekit.columns import BANDS
 from scorekit.widgets.looks import BAR, DASHES, FAINT, GRID, INK, PALETTE, Group, escaped, faint
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
@@ -18,6 +19,9 @@ Mode = Literal["plain", "overlay", "multiples"]
 
 WORST, MIDDLE, BEST = (0xFB, 0xE6, 0xD8), (0xF5, 0xF4, 0xEC), (0xDB, 0xEA, 0xF4)
 OUTSIDE: Final = "#b3541e"
+TWO_DIGITS: Final = 10
+"""Up to this scale means are written with two digits."""
+
 ROOM: Final = {"plain": 1.42, "overlay": 1.36, "multiples": 1.62}
 """How much higher than the tallest bar a panel is: room for the bands' labels and the mean's."""
 
@@ -100,7 +104,7 @@ class Panel:
 
     def _bars(self, data: Binned, group: Group) -> None:
         """Draw the bins as bars."""
-        import plotly.graph_objects as go
+        import plotly.graph_objects as go  # noqa: PLC0415  (takes seconds to load)
 
         trace = go.Bar(
             x=(np.arange(self.bins) + 0.5) * self.width,
@@ -116,7 +120,7 @@ class Panel:
 
     def _steps(self, data: Binned, group: Group, place: int) -> None:
         """Draw the bins as a stepped outline, so that groups can lie over one another."""
-        import plotly.graph_objects as go
+        import plotly.graph_objects as go  # noqa: PLC0415  (takes seconds to load)
 
         spans, heights = self._spans(data), data.counts * data.unit(self.mode)
         trace = go.Scatter(
@@ -140,7 +144,7 @@ class Panel:
 
     def _outside(self, data: Binned, group: Group, place: int, of: int) -> None:
         """Draw the scores outside the scale as hatched bars beside it."""
-        import plotly.graph_objects as go
+        import plotly.graph_objects as go  # noqa: PLC0415  (takes seconds to load)
 
         color = PALETTE[place] if self.mode == "overlay" else OUTSIDE
         sides = [(-2 * self.width, data.below, "below 0"), (self.scale + self.width, data.above, f"above {self.scale:g}")]
@@ -165,11 +169,15 @@ class Panel:
             return
         overlaid = self.mode == "overlay"
         color, end = PALETTE[place] if overlaid else INK, tallest * 1.1
-        self._shape("line", data.mean, data.mean, end, yref="y", line={"color": color, "width": 1.6, "dash": DASHES[place] if overlaid else "solid"})
+        self._shape(
+            "line", data.mean, data.mean, end, yref="y", line={"color": color, "width": 1.6, "dash": DASHES[place] if overlaid else "solid"}
+        )
         if not overlaid:
             near: dict[str, Any] = {"xanchor": "left", "xshift": 3} if data.mean < 0.7 * self.scale else {"xanchor": "right", "xshift": -3}
             text = f"mean {_number(data.mean, self.scale)}"
-            self._write(text, x=data.mean, y=end, yanchor="middle", font={"size": 12, "color": color}, bgcolor="rgba(255,255,255,0.7)", **near)
+            self._write(
+                text, x=data.mean, y=end, yanchor="middle", font={"size": 12, "color": color}, bgcolor="rgba(255,255,255,0.7)", **near
+            )
 
     def _title(self, name: str, groups: Sequence[Group], binned: Sequence[Binned], *, lower: bool) -> None:
         """Write the score's name, its direction, and how many rows are and are not in the picture."""
@@ -230,7 +238,9 @@ class Panel:
 
     def _write(self, text: str, **place: Any) -> None:
         """Write a text into the panel; it is escaped already."""
-        self.figure.add_annotation(text=text, showarrow=False, exclude_empty_subplots=False, **{"xref": "x", "yref": "y", **place}, **self.where)
+        self.figure.add_annotation(
+            text=text, showarrow=False, exclude_empty_subplots=False, **{"xref": "x", "yref": "y", **place}, **self.where
+        )
 
 
 def _wide_bands(name: str) -> list[tuple[float, float, str]]:
@@ -249,7 +259,8 @@ def _exact_bands(name: str) -> list[tuple[float, str]]:
 
 def _tint(share: float) -> str:
     """Return the shade of a band: 0 the worst, 1 the best."""
-    low, high, part = (WORST, MIDDLE, share * 2) if share <= 0.5 else (MIDDLE, BEST, share * 2 - 1)
+    first = share * 2 <= 1
+    low, high, part = (WORST, MIDDLE, share * 2) if first else (MIDDLE, BEST, share * 2 - 1)
     return "rgb({:.0f},{:.0f},{:.0f})".format(*(a + (b - a) * part for a, b in zip(low, high, strict=True)))
 
 
@@ -261,4 +272,4 @@ def _faded(color: str) -> str:
 
 def _number(value: float, scale: float) -> str:
     """Return a score with as many digits as its scale needs."""
-    return "none" if np.isnan(value) else f"{value:.2f}" if scale <= 10 else f"{value:.1f}"
+    return "none" if np.isnan(value) else f"{value:.2f}" if scale <= TWO_DIGITS else f"{value:.1f}"

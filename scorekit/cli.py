@@ -1,0 +1,361 @@
+"""The command line: ``scorekit demo`` and ``scorekit score``.
+
+Exit codes: 0; 1 when more rows are in error than ``--max-errors`` allows; 2 for wrong use (an unknown scorer, a missing column or file, an
+unknown ending, nothing can be written); 130 after Ctrl-C; 141 when the reader of a pipe has gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import os
+import sys
+import warnings
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import pandas as pd
+
+import scorekit
+from scorekit.errors import ScorekitError, UnknownOptionError
+from scorekit.files import Table, TableFileError, file_ending, read_table, replacing, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+USED_WRONGLY, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+WORST_ROWS: Final = 5
+NO_LIMIT: Final = -1
+TEXT_CHARACTERS: Final = 300
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return the exit code.
+
+    Parameters
+    ----------
+    argv
+        The words after ``scorekit``; by default those of the process.
+    """
+    arguments = _parser().parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # rows hold any script, and a terminal may not be UTF-8
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more when it ends; that must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except KeyboardInterrupt as error:
+        _say(f"scorekit: interrupted. {' '.join(map(str, error.args))}".rstrip())
+        return INTERRUPTED
+    except ScorekitError as error:
+        _say(f"scorekit: error: {error}")
+        return USED_WRONGLY
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(prog="scorekit", description="Scores with reasons for the outputs of LLM applications.")
+    parser.add_argument("--version", action="version", version=f"scorekit {scorekit.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="score the shipped answers of a small model and draw them; needs no key and no network")
+    demo.add_argument("-o", "--out", default="scorekit_demo.html", metavar="HTML", help="the page to write (default: %(default)s)")
+    demo.set_defaults(run=_demo)
+
+    names = ", ".join(_scorer_names())
+    score = commands.add_parser(
+        "score",
+        help="score the rows of a CSV, JSONL or Parquet file",
+        description="Score the rows of a file. Every column of the file comes back as it was; the scorers' columns follow.",
+        epilog="Exit codes: 0; 1 when more rows are in error than --max-errors; 2 for wrong use; 130 after Ctrl-C.",
+    )
+    score.add_argument("file", metavar="FILE", help="a .csv, .jsonl or .parquet file; the cells of a CSV are text, empty ones too")
+    score.add_argument("-s", "--scorer", action="append", required=True, metavar="NAME", help=f"{names}; may be given several times")
+    score.add_argument("--input", metavar="COLUMN", help="the column that holds the input (default: input)")
+    score.add_argument("--output", metavar="COLUMN", help="the column that holds the output (default: output)")
+    score.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an option of the scorers that have it, such as lexicon=afinn or tone.scale=10; may be given several times",
+    )
+    score.add_argument(
+        "--judge", metavar="MODEL", help="who judges, such as openai/gpt-5-mini or local (default: SCOREKIT_JUDGE, as in Python)"
+    )
+    score.add_argument(
+        "-o",
+        "--out",
+        metavar="OUT",
+        help="a .csv, .jsonl or .parquet file (default: standard output, JSONL for a JSONL file and CSV otherwise)",
+    )
+    score.add_argument(
+        "--max-errors",
+        type=_error_limit,
+        default=0,
+        metavar="N",
+        help="rows in error up to which the exit code is 0; 'any' for no limit (default: 0). OUT is written in any case",
+    )
+    score.set_defaults(run=_score)
+    return parser
+
+
+def _score(arguments: argparse.Namespace) -> int:
+    """Score a file."""
+    options = _options(arguments)
+    scorers = [_bound(name, options) for name in dict.fromkeys(arguments.scorer)]
+    _refuse_unused(options, arguments.scorer)
+    names = list(dict.fromkeys(arguments.scorer))
+    ending = file_ending(arguments.out) if arguments.out else ".jsonl" if file_ending(arguments.file) == ".jsonl" else ".csv"
+    table = read_table(arguments.file)
+    with replacing(arguments.out) if arguments.out else nullcontext(sys.stdout.buffer) as target:
+        try:
+            scored = scorekit.score(table.frame, scorers, judge=_judge(arguments.judge), progress=True)
+        except (Exception, KeyboardInterrupt) as error:
+            _keep_partial(table, error, names, ending, arguments.out)
+            raise
+        _write(table, scored, names, ending, target)
+    _say(summary_text(scorekit.summarize(scored, scores=names)))
+    if arguments.out:
+        _say(f"{len(scored):,} rows written to {arguments.out}")
+    errors = scored[[f"{name}_error" for name in names]].notna().to_numpy().any(axis=1).sum()
+    if errors and arguments.max_errors != NO_LIMIT and errors > arguments.max_errors:
+        _say(
+            f"scorekit: {errors:,} rows in error, {arguments.max_errors:,} allowed: exit code 1 "
+            f"(--max-errors {errors} or --max-errors any accepts them)"
+        )
+        return 1
+    return 0
+
+
+def _keep_partial(table: Table, error: BaseException, names: Sequence[str], ending: str, out: str | None) -> None:
+    """Write what was finished before an error beside the output."""
+    partial_frame = getattr(error, "partial", None)
+    if partial_frame is None or out is None or len(partial_frame) != len(table.frame):
+        return
+    path = f"{out}.partial"
+    with replacing(path) as target:
+        _write(table, partial_frame, names, ending, target)
+    _say(f"scorekit: what was finished is in {path} ({ending[1:]})")
+
+
+def _write(table: Table, scored: pd.DataFrame, names: Sequence[str], ending: str, target: Any) -> None:
+    """Write the rows; say in one line why they cannot be written."""
+    try:
+        write_table(table, scored, names, ending, target)
+        target.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if isinstance(error, ScorekitError):
+            raise
+        msg = f"Cannot write the rows: {error.strerror or error}."
+        raise TableFileError(msg) from error
+
+
+def _scorer_names() -> list[str]:
+    """Return what ``-s`` takes: every public ``score_<name>``."""
+    return [name.removeprefix("score_") for name in scorekit.__all__ if name.startswith("score_")]
+
+
+def _scorer(name: str) -> Callable[..., pd.DataFrame]:
+    """Return the public function of a scorer."""
+    if name not in _scorer_names():
+        raise UnknownOptionError.from_value("scorer", name, _scorer_names())
+    function: Callable[..., pd.DataFrame] = getattr(scorekit, f"score_{name}")
+    return function
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the command line: "lexicon" or "tone.lexicon" -> value."""
+    options = {key: value for key in ("input", "output") if (value := getattr(arguments, key)) is not None}
+    for word in arguments.option:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            msg = f"--option {word!r} is not KEY=VALUE, such as lexicon=afinn."
+            raise UnknownOptionError(msg)
+        options[key] = _value(value)
+    return options
+
+
+def _value(text: str) -> Any:
+    """Return a number, true, false or a JSON list or object; anything else is text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _bound(name: str, options: dict[str, Any]) -> Callable[..., pd.DataFrame]:
+    """Return a scorer with those options that it takes; one meant for it alone wins."""
+    function = _scorer(name)
+    taken = set(_keywords(function))
+    general = {key: value for key, value in options.items() if key in taken}
+    own = {key.partition(".")[2]: value for key, value in options.items() if key.startswith(f"{name}.")}
+    return partial(function, **{**general, **{key: value for key, value in own.items() if key in taken}})
+
+
+def _refuse_unused(options: dict[str, Any], names: Iterable[str]) -> None:
+    """Raise where no scorer of the call takes an option."""
+    known = {name: _keywords(_scorer(name)) for name in names}
+    every = list(dict.fromkeys(key for keys in known.values() for key in keys))
+    full = {f"{name}.{key}" for name, keys in known.items() for key in keys}
+    for key in options:
+        if key not in every and key not in full:
+            raise UnknownOptionError.from_value("option", key, every)
+
+
+def _keywords(function: Callable[..., Any]) -> list[str]:
+    """Return the options of a scorer that a command line can set."""
+    apart = {"judge", "name", "keep_prompts", "usage", "progress"}
+    kinds = inspect.signature(function).parameters.values()
+    return [parameter.name for parameter in kinds if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in apart]
+
+
+def _judge(model: str | None) -> Any:
+    """Return the judge that ``--judge`` names."""
+    if model is None:
+        return None
+    return scorekit.LocalJudge() if model == "local" else scorekit.Judge(model)
+
+
+def _error_limit(text: str) -> int:
+    """Return the value of ``--max-errors``."""
+    if text == "any":
+        return NO_LIMIT
+    if not text.isdecimal():
+        msg = f"{text!r} is neither a number of rows nor 'any'"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    """Score the shipped answers, print what comes out and write it as a page."""
+    from scorekit.widgets.export import write_page  # noqa: PLC0415  (the other commands do without)
+
+    if Path(arguments.out).is_dir() or not Path(arguments.out).resolve().parent.is_dir():
+        msg = f"Cannot write {arguments.out}: its folder is not there, or it is a folder itself."
+        raise TableFileError(msg)
+    df = scorekit.load_dataset("smollm_answers")
+    print(
+        f"{len(df)} answers of SmolLM2-135M-Instruct to {df['input'].nunique()} questions under {df['variant'].nunique()} prompt variants."
+    )
+    scorers: list[Callable[..., pd.DataFrame]] = [scorekit.score_relevancy, scorekit.score_tone, scorekit.score_text_difference]
+    scored = scorekit.score(df, scorers, judge=scorekit.LocalJudge())
+    summary = scorekit.summarize(scored, by="variant")
+    worst = worst_rows(scored)
+    print(f"\n{summary_text(summary)}\n")
+    print(JUDGE_NOTE)
+    print(f"\nThe {len(worst)} rows that answer their question least:\n")
+    for number, row in enumerate(worst.to_dict("records"), start=1):
+        print(_row_text(number, {str(key): value for key, value in row.items()}))
+    sections = {
+        "What is this?": PAGE_INTRO,
+        "Means by prompt variant": _readable(summary),
+        "Distributions": scorekit.figure_scores(scored, by="variant"),
+        "Verdicts by kind of question": scorekit.figure_statements(scored, by="kind"),
+        "Rows that answer least": worst,
+    }
+    try:
+        page = write_page(arguments.out, sections, title="scorekit demo: 360 answers of a very small model")
+    except OSError as error:
+        msg = f"Cannot write {arguments.out}: {error.strerror or error}."
+        raise TableFileError(msg) from error
+    print(f"Plots and tables: {page.resolve()}")
+    print(NEXT_STEPS)
+    return 0
+
+
+JUDGE_NOTE: Final = (
+    "relevancy comes from the local stand-in judge, which needs no key and is rough: it tells whether an answer is about the\n"
+    "question's subject, not whether it answers it. tone and text_difference are computed by code."
+)
+PAGE_INTRO: Final = (
+    "A very small language model (135 million parameters) answered 120 questions under three system prompts: short, detailed, expert. "
+    "Three scorers read every answer: relevancy (does it address the question), tone (do question and answer have the same sentiment) and "
+    "text_difference (how alike are the two texts).\n"
+    "Relevancy was judged by the local stand-in, which needs no key and is rough: it sees the subject, not whether the question is answered."
+)
+NEXT_STEPS: Final = """
+Next:
+  scorekit score answers.csv -s relevancy -s tone --input question --output answer -o scored.csv
+  in Python:  import scorekit as sk;  scored = df.pipe(sk.score_relevancy);  sk.figure_scores(scored)
+  a real judge: set OPENAI_API_KEY (or OPENAI_BASE_URL for a server of your own) and pass --judge MODEL"""
+
+
+def worst_rows(scored: pd.DataFrame, count: int = WORST_ROWS) -> pd.DataFrame:
+    """Return the rows with the lowest relevancy, those with the lower tone first among equals, with their texts and reasons."""
+    rows = scored[scored["relevancy_score"].notna()].sort_values(["relevancy_score", "tone_score"], kind="stable").head(count)
+    columns = ["id", "variant", "input", "output", "relevancy_score", "relevancy_reason", "tone_score", "tone_reason"]
+    return rows[columns].reset_index(drop=True)
+
+
+def _row_text(number: int, row: dict[str, Any]) -> str:
+    """Return one row for the terminal."""
+    lines = [f"{number}. {row['id']} {row['variant']}"]
+    lines += [f"   {label:<10} {_one_line(row[label])}" for label in ("input", "output")]
+    for name in ("relevancy", "tone"):
+        score = row[f"{name}_score"]
+        lines.append(f"   {name:<10} {'none' if pd.isna(score) else f'{score:.2f}'}  {_one_line(row[f'{name}_reason'])}")
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(value: object) -> str:
+    """Return a row's text on one line, shortened, without the control characters that a terminal would obey."""
+    text = "".join(c for c in " ".join(str(value).split()) if c.isprintable())
+    return text if len(text) <= TEXT_CHARACTERS else text[: TEXT_CHARACTERS - 1] + "…"
+
+
+def _readable(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return a summary with the interval in one column, as text, and without columns that say nothing."""
+    groups = list(summary.columns[1 : summary.columns.get_loc("mean")])
+    columns: dict[str, Any] = {"score": summary["score"], **{name: summary[name].astype("string") for name in groups}}
+    columns["mean"] = summary["mean"].map("{:.3f}".format).replace("nan", "none")
+    ends = [summary[end].map("{:.3f}".format) for end in ("ci_low", "ci_high")]
+    columns["95 % interval"] = (ends[0] + " to " + ends[1]).where(summary["ci_low"].notna(), "none")
+    columns |= {"n": summary["n"], "unscored": summary["unscored"], "errors": summary["errors"], "judges": summary["judges"]}
+    table = pd.DataFrame(columns)
+    return table.drop(columns=[name for name in ("errors", "judges") if (table[name] == "").all()])
+
+
+def summary_text(summary: pd.DataFrame) -> str:
+    """Return a summary as aligned lines for a terminal.
+
+    Examples
+    --------
+    >>> print(summary_text(scorekit.summarize(pd.DataFrame({"tone_score": [0.5, 0.7]}))))
+    score   mean  95 % interval     n  unscored
+    tone   0.600  -0.671 to 1.871   2         0
+    """
+    table = _readable(summary)
+    cells = [
+        [str(name) for name in table.columns],
+        *([_one_line(cell) for cell in row] for row in table.itertuples(index=False, name=None)),
+    ]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(table.columns))]
+    right = {"mean", "n", "unscored"}
+    sides = [">" if name in right else "<" for name in table.columns]
+    return "\n".join(
+        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip() for row in cells
+    )
+
+
+def _show_warning(message: Warning | str, *_: object, file: TextIO | None = None, line: str | None = None) -> None:  # noqa: ARG001
+    """Write a warning without the place in the code that raised it."""
+    _say(f"scorekit: note: {message}")
+
+
+def _say(text: str) -> None:
+    """Write to standard error, where progress and summaries go."""
+    print(text, file=sys.stderr)
