@@ -285,7 +285,8 @@ PAGE_INTRO: Final = (
     "A very small language model (135 million parameters) answered 120 questions under three system prompts: short, detailed, expert. "
     "Three scorers read every answer: relevancy (does it address the question), tone (do question and answer have the same sentiment) and "
     "text_difference (how alike are the two texts).\n"
-    "Relevancy was judged by the local stand-in, which needs no key and is rough: it sees the subject, not whether the question is answered."
+    "Relevancy was judged by the local stand-in, which needs no key and is rough: it sees the subject, not whether the question "
+    "is answered."
 )
 NEXT_STEPS: Final = """
 Next:

@@ -60,9 +60,9 @@ def count_matches_on_all_cores(pairs: Pairs) -> tuple[NDArray[np.int64], NDArray
     """
     counts = np.zeros((2, len(pairs)), dtype=np.int64)
     start, done = perf_counter(), 0
-    while done < len(pairs) and perf_counter() - start < PROBE_S:
-        _count_here(pairs, done, min(done + PROBE_PAIRS, len(pairs)), counts)
-        done = min(done + PROBE_PAIRS, len(pairs))
+    while done < len(pairs) and (done == 0 or perf_counter() - start < PROBE_S):
+        first, done = done, min(done + PROBE_PAIRS, len(pairs))
+        _count_here(pairs, first, done, counts)
     if done < len(pairs):
         work = np.fromiter(((len(a) + 1) * (len(b) + 1) for a, b in pairs), dtype=np.float64, count=len(pairs))
         seconds = work[done:] * ((perf_counter() - start) / work[:done].sum())

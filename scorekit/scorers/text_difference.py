@@ -109,10 +109,10 @@ def score_text_difference(
     --------
     >>> import pandas as pd
     >>> df = pd.DataFrame({"input": ["Hello world! How are you?"], "output": ["Hello there! How is it going?"]})
-    >>> row = score_text_difference(df).iloc[0]
-    >>> row["text_difference_score"], row["text_difference_confidence"], row["text_difference_changes"]
-    (0.5925925925925926, 0.8620689655172413, 5.0)
-    >>> row["text_difference_reason"]
+    >>> scored = score_text_difference(df)
+    >>> scored[["text_difference_score", "text_difference_confidence", "text_difference_changes"]].values.tolist()
+    [[0.5925925925925926, 0.8620689655172413, 5.0]]
+    >>> scored["text_difference_reason"].item()
     '5 edited spans; the output is 14 % longer; similarity 0.59.'
     >>> score_text_difference(df, changes="words")["text_difference_reason"].item()
     '4 changed words; the output is 14 % longer; similarity 0.59.'

@@ -117,7 +117,7 @@ def score_tone(
     >>> df = pd.DataFrame({"input": ["I love this!", "It was fine."], "output": ["I hate this!", ""]})
     >>> scored = score_tone(df)
     >>> scored["tone_score"].tolist()
-    [0.36065, 1.0]
+    [0.35949999999999993, 1.0]
     >>> scored["tone_reason"].tolist()[0]
     "The input's sentiment is +0.67, the output's -0.61: they differ by 1.28."
     >>> pair = {"input": ["This product is fantastic and amazing!"], "output": ["The product is excellent and wonderful!"]}

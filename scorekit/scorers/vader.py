@@ -228,7 +228,7 @@ def vader_sentiment(text: str) -> tuple[float, int]:
     Examples
     --------
     >>> vader_sentiment("The food was not very good, but the staff was great!")
-    (0.7058, 2)
+    (0.7295, 2)
     >>> vader_sentiment("The food was served at eight.")
     (0.0, 0)
     """

@@ -40,7 +40,7 @@ td.long { min-width: 20ch; }
 td.long div { max-height: 13em; overflow: auto; overflow-wrap: anywhere; }
 th.number, td.number { text-align: right; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
-@media print { body { background: #fff; } .card { break-inside: avoid; } }
+@media print { body { background: #fff; } td.long div { max-height: none; } .card { break-inside: avoid; } }
 """
 
 

@@ -173,7 +173,7 @@ def test_score_tone_reference_compares_every_output_with_it():
     assert scored["tone_reason"].tolist()[0] == "The output's sentiment is -0.57, the reference's +0.64: they differ by 1.21."
 
 
-@pytest.mark.parametrize(("scale", "score"), [(10.0, 3.6065), (0, 0.0), (1, 0.36065)])
+@pytest.mark.parametrize(("scale", "score"), [(10.0, 3.595), (0, 0.0), (1, 0.3595)])
 def test_score_tone_scale_multiplies_the_score(scale, score):
     assert one("I love this!", "I hate this!", scale=scale)["score"] == pytest.approx(score)
 
