@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("default")
+            warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             code: int = arguments.run(arguments)
         sys.stdout.flush()

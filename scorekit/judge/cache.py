@@ -31,6 +31,14 @@ DAY_S: Final = 86_400.0
 BUSY_S: Final = 15.0
 """How long a writer waits for other processes."""
 
+_SELECT: Final = f"SELECT key, created, model, step, reply, input_tokens, output_tokens FROM {TABLE}"  # noqa: S608  (a constant)
+_INSERT: Final = f"INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DELETE: Final = f"DELETE FROM {TABLE}"  # noqa: S608
+_SIZE: Final = f"SELECT count(*), coalesce(sum(length(CAST(reply AS BLOB))), 0) FROM {TABLE}"  # noqa: S608
+_CREATE: Final = (
+    f"CREATE TABLE IF NOT EXISTS {TABLE} (key TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, step TEXT NOT NULL, "
+    "reply TEXT NOT NULL, input_tokens REAL NOT NULL, output_tokens REAL NOT NULL)"
+)
 _OFF = ("off", "0", "false", "no", "none")
 _URL = re.compile(r"\A[A-Za-z][\w.]*(\+\w+)?://")
 _SQLITE_URL = re.compile(r"\Asqlite(?:\+pysqlite)?:///?(?P<path>[^?]*)\Z")
@@ -193,26 +201,26 @@ class SqliteStore:
         self._path = path
         self._max_age_days = max_age_days
         self._told = False
+        self._inode = 0
         self._connection: sqlite3.Connection | None = None
         self._run(lambda _: None, strict=True)
 
     async def get(self, key: str) -> Entry | None:
         """Return the entry of a key that is not too old, or None."""
-        found = self._run(
-            lambda db: db.execute(f"SELECT * FROM {TABLE} WHERE key = ? AND created >= ?", (key, oldest(self._max_age_days))).fetchone()
-        )
+        since = oldest(self._max_age_days)
+        found = self._run(lambda db: db.execute(f"{_SELECT} WHERE key = ? AND created >= ?", (key, since)).fetchone())
         return None if found is None else Entry(*found)
 
     async def put(self, entry: Entry, *, replace: bool) -> None:
         """Keep an entry, committed."""
         verb = "REPLACE" if replace or self._max_age_days is not None else "IGNORE"
-        self._run(lambda db: db.execute(f"INSERT OR {verb} INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)", entry))
+        self._run(lambda db: db.execute(f"INSERT OR {verb} {_INSERT}", entry))
 
     def clear(self) -> None:
         """Remove every entry and give the space back."""
 
         def work(db: sqlite3.Connection) -> None:
-            db.execute(f"DELETE FROM {TABLE}")
+            db.execute(_DELETE)
             with contextlib.suppress(sqlite3.OperationalError):  # another process is writing: the space is used again later
                 db.execute("VACUUM")
 
@@ -220,8 +228,7 @@ class SqliteStore:
 
     def size(self) -> CacheSize:
         """Return the number of entries and the bytes of their texts."""
-        query = f"SELECT count(*), coalesce(sum(length(CAST(reply AS BLOB))), 0) FROM {TABLE}"
-        found = self._run(lambda db: db.execute(query).fetchone())
+        found = self._run(lambda db: db.execute(_SIZE).fetchone())
         return CacheSize(0, 0) if found is None else CacheSize(*found)
 
     def _run(self, work: Callable[[sqlite3.Connection], Result], *, strict: bool = False) -> Result | None:
@@ -246,19 +253,19 @@ class SqliteStore:
         if str(self._path) != ":memory:":
             if not self._path.parent.exists():
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+            self._inode = os.fstat(file).st_ino
+            os.close(file)
         db = sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         deadline = time.monotonic() + BUSY_S
         while True:
             try:
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = NORMAL")
-                db.execute(
-                    f"CREATE TABLE IF NOT EXISTS {TABLE} (key TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, "
-                    "step TEXT NOT NULL, reply TEXT NOT NULL, input_tokens REAL NOT NULL, output_tokens REAL NOT NULL)"
-                )
+                db.execute(_CREATE)
+                db.execute(f"{_SELECT} LIMIT 0")  # a table of that name may be something else
                 if self._max_age_days is not None:
-                    db.execute(f"DELETE FROM {TABLE} WHERE created < ?", (oldest(self._max_age_days),))
+                    db.execute(f"{_DELETE} WHERE created < ?", (oldest(self._max_age_days),))
             except sqlite3.OperationalError as error:
                 # the change to WAL does not wait for other processes that are opening the file
                 if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") and time.monotonic() < deadline:
@@ -283,11 +290,11 @@ class SqliteStore:
                 import fcntl  # noqa: PLC0415  (not on Windows)
 
                 fcntl.flock(file, fcntl.LOCK_EX)
-            if os.fstat(file.fileno()).st_ino != self._path.stat().st_ino:
+            if self._path.stat().st_ino != self._inode:
                 return
             for ending in ("-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
-                    os.replace(f"{self._path}{ending}", f"{aside}{ending}")
+                    Path(f"{self._path}{ending}").replace(f"{aside}{ending}")
             self._path.replace(aside)
             self._tell(f"The reply cache {str(self._path)!r} was corrupt ({error}); it was moved to {str(aside)!r} and begun anew.")
 

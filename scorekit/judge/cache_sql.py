@@ -151,7 +151,7 @@ def _opened(url: str, max_age_days: float | None) -> tuple[str, Engine, Table]:
     except sa.exc.ArgumentError:
         msg = "The reply cache's URL cannot be read; it must look like 'postgresql://user:password@host/database'."
         raise JudgeSetupError(msg) from None
-    number = sa.Double()
+    number: sa.Double[float] = sa.Double()
     table = sa.Table(
         TABLE,
         sa.MetaData(),
@@ -167,6 +167,7 @@ def _opened(url: str, max_age_days: float | None) -> tuple[str, Engine, Table]:
         engine = sa.create_engine(parsed, pool_pre_ping=True)
         with engine.begin() as db:
             _make_table(db, table)
+            db.execute(sa.select(table).limit(0))  # a table of that name may be something else
             if max_age_days is not None:
                 db.execute(table.delete().where(table.c.created < oldest(max_age_days)))
     except ImportError as error:

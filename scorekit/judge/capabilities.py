@@ -87,7 +87,7 @@ class Capabilities:
 
     def learn(self, schema: str, used: Features) -> None:
         """Remember what a success used."""
-        if self._known and self._forms.get(schema) == used.form and self.general.temperature == used.temperature and self.general.seed == used.seed:
+        if self._known and self._forms.get(schema) == used.form and replace(self.general, form=used.form) == used:
             return
         if not self._forms:
             self.general = used

@@ -28,17 +28,17 @@ __all__ = ["Judge", "resolve_judge", "wait_any"]
 class Judge(JudgeSettings):
     """A language model that answers questions about rows.
 
-    A value: it is frozen, compares by its settings, prints without secrets and pickles. Clients, keys and locks are made when it asks, once a
-    process and judge. Judges that are equal share their slots, their counters and the requests in flight.
+    A value: it is frozen, compares by its settings, prints without secrets and pickles. Clients, keys and locks are made when it asks,
+    once a process and judge. Judges that are equal share their slots, their counters and the requests in flight.
 
     Parameters
     ----------
     model
-        The model's name. ``"openai/gpt-5-mini"`` is the default; OpenAI itself is sent the name without ``openai/``, every other endpoint the
-        name as given.
+        The model's name. ``"openai/gpt-5-mini"`` is the default; OpenAI itself is sent the name without ``openai/``, every other
+        endpoint the name as given.
     base_url
-        An OpenAI-compatible endpoint, such as ``"http://localhost:11434/v1"``. Default: OPENAI_BASE_URL, else OpenAI. With a base URL no key
-        is needed; one that is there is sent.
+        An OpenAI-compatible endpoint, such as ``"http://localhost:11434/v1"``. Default: OPENAI_BASE_URL, else OpenAI. With a base URL
+        no key is needed; one that is there is sent.
     key_env
         The environment variable that holds the key.
     concurrency
@@ -141,9 +141,9 @@ class Judge(JudgeSettings):
         Returns
         -------
         DataFrame
-            A row per model and step: ``calls`` (HTTP requests), ``cached`` (answers without a call), ``retried`` (calls beyond a question's first),
-            ``errors`` (answers without a reply), ``input_tokens``, ``output_tokens``, ``seconds``, and ``cost_usd`` by the library
-            genai-prices (NaN where it is not installed or does not know the model there).
+            A row per model and step: ``calls`` (HTTP requests), ``cached`` (answers without a call), ``retried`` (calls beyond a
+            question's first), ``errors`` (answers without a reply), ``input_tokens``, ``output_tokens``, ``seconds``, and ``cost_usd`` by
+            the library genai-prices (NaN where it is not installed or does not know the model there).
         """
         return usage_frame((engine.usage, prices(engine.model, engine.url)) for engine in self._engines())
 
@@ -160,12 +160,9 @@ class Judge(JudgeSettings):
     def _engine(self) -> Engine:
         """Return the engine for the settings and the environment as they are now."""
         here = background()
-        client, key = None, None
-        if self.client is None:
-            key, url = self.key(), self.endpoint()
-        else:
-            client = here.keep(("client", self), lambda: ready_client(self))
-            url = str(client.base_url).rstrip("/")
+        client = None if self.client is None else here.keep(("client", self), lambda: ready_client(self))
+        key = self.key() if client is None else None
+        url = self.endpoint() if client is None else str(client.base_url).rstrip("/")
         if self.max_cost_usd is not None and math.isnan(prices(sent_model(self.model, url), url).output):
             msg = (
                 f"max_cost_usd= needs the price of {self.model!r}, which is not known here. Install genai-prices "

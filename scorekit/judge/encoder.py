@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 READ_CHARACTERS: Final = 1_000
 """Of a longer text the first and the last half of this many characters are read: a long prompt asks at one of its ends."""
 
-SAME_SUBJECT: Final = (0.0, 1.0, 1.0, 1.0)
-ANSWER: Final = (0.0, 1.0, 1.0, 1.0)
+SAME_SUBJECT: Final = (-0.303, 4.573, 1.898, 0.887)
+ANSWER: Final = (-1.300, 3.009, 0.228, 0.128)
 """Intercept and weights of cosine, containment and their product in P(same subject) and P(answer).
 
 Fitted on benchmarks/local_judge_training.jsonl by ``python benchmarks/local_judge.py --fit``.
 """
+
+YES_FROM: Final = 0.961
+UNSURE_FROM: Final = 0.579
+"""Where on the scale of ``relevance`` a statement is called "yes" and "unsure"; fitted with the models above."""
 
 _lock = threading.Lock()
 if hasattr(os, "register_at_fork"):

@@ -24,7 +24,8 @@ RETRIED: Final = frozenset({"rate", "server", "timeout", "connection"})
 
 _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size)|maximum (?:context|input|prompt|sequence)|(?:prompt|input|request) (?:is )?too (?:long|large)|"
-    r"too many (?:input |prompt )?tokens|exceeds? the (?:maximum|available|model'?s?) (?:number of tokens|context|token|input)|string_above_max_length",
+    r"too many (?:input |prompt )?tokens|exceeds? the (?:maximum|available|model'?s?) (?:number of tokens|context|token|input)|"
+    r"string_above_max_length",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(r"content[ _-]?(?:filter|policy|management)|invalid_prompt|safety[ _]system|responsible ?ai", re.IGNORECASE)
@@ -34,7 +35,9 @@ _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", r
 class Failure(Exception):  # noqa: N818  (a value that travels, told to people as a row's reason)
     """A call without a usable answer."""
 
-    def __init__(self, kind: FailureKind, reason: str, *, status: int | None = None, retry_after: float | None = None, about: str = "") -> None:
+    def __init__(
+        self, kind: FailureKind, reason: str, *, status: int | None = None, retry_after: float | None = None, about: str = ""
+    ) -> None:
         """Take what it means and a reason for people, which has no secrets; ``about`` is what the endpoint names as the cause."""
         super().__init__(reason)
         self.kind: FailureKind = kind

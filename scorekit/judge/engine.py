@@ -14,20 +14,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
 from scorekit.judge.cache import Entry, Store
 from scorekit.judge.capabilities import Capabilities, Features
 from scorekit.judge.endpoint import RETRIED, Completion, Endpoint, Failure
-from scorekit.judge.loop import Background
 from scorekit.judge.pace import Breaker, Bucket, Clock, Pace, Slots, backoff_s
 from scorekit.judge.reading import ReplyInvalidError, read_reply, response_format, schema_text
 from scorekit.judge.replies import Answer, Message, Request
 from scorekit.judge.settings import JudgeSettings, sent_model
 from scorekit.judge.usage import UNKNOWN, Budget, Usage, prices
 from scorekit.texts import without_surrogates
+
+if TYPE_CHECKING:
+    from scorekit.judge.loop import Background
 
 MOST_FORMS_TRIED: Final = 8
 CHARACTERS_A_TOKEN: Final = 4
@@ -166,7 +168,7 @@ class Engine:
         """Return the key of a request: sha256 of the canonical JSON of everything that can change the reply."""
         before, between, after = self._key_parts
         messages = json.dumps([dict(message) for message in request.messages], sort_keys=True, separators=(",", ":"))
-        canonical = f"{before}{messages}{between}{request.repeat},\"schema\":{schema_text(request.reply)}{after}"
+        canonical = f'{before}{messages}{between}{request.repeat},"schema":{schema_text(request.reply)}{after}'
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def _fixed_key_parts(self) -> tuple[str, str, str]:

@@ -49,7 +49,7 @@ def retry_after_s(headers: Mapping[str, str] | None) -> float | None:
 
 def backoff_s(failures: int) -> float:
     """Return how long to wait after the n-th failure in a row (from 1): doubling, capped, jittered down to half."""
-    most = min(FIRST_BACKOFF_S * 2 ** min(failures - 1, 16), MAX_BACKOFF_S)
+    most: float = min(FIRST_BACKOFF_S * 2 ** min(failures - 1, 16), MAX_BACKOFF_S)
     return most * random.uniform(0.5, 1.0)  # noqa: S311  (jitter)
 
 
@@ -195,8 +195,8 @@ class Clock:
 class Breaker:
     """Stops asking when failures concern every row: a wrong key, an unknown model, an empty account.
 
-    After `LIMIT` failures of one kind without a success in between, requests are refused with the same reason for `PAUSE_S`; then one failure
-    more is enough.
+    After `LIMIT` failures of one kind without a success in between, requests are refused with the same reason for `PAUSE_S`; then one
+    failure more is enough.
     """
 
     LIMIT: Final = 4

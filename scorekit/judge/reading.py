@@ -44,7 +44,7 @@ class ReplyInvalidError(ValueError):
 
 
 def read_reply(text: str | None, model: type[BaseModel], context: Mapping[str, Any] | None = None) -> Reading:
-    """Return the reply that a judge's text holds.
+    r"""Return the reply that a judge's text holds.
 
     Tried in order, the first that passes wins: the whole text as JSON; the text behind a reasoning block; a fenced block; each
     complete JSON value; the first value after light repair (quotes, commas, Python literals). A value that breaks off is never
@@ -74,7 +74,7 @@ def read_reply(text: str | None, model: type[BaseModel], context: Mapping[str, A
     >>> from pydantic import BaseModel
     >>> class Polite(BaseModel):
     ...     polite: float
-    >>> read_reply('Sure!\\n```json\\n{"polite": 1}\\n``` See [1].', Polite).value
+    >>> read_reply('Sure!\n```json\n{"polite": 1}\n``` See [1].', Polite).value
     Polite(polite=1.0)
     """
     if text is None or not text.strip("\ufeff \t\r\n"):
@@ -256,7 +256,7 @@ def _has_free_mapping(schema: Any) -> bool:
         return any(map(_has_free_mapping, schema))
     if not isinstance(schema, dict):
         return False
-    free = schema.get("type") == "object" and ("properties" not in schema or schema.get("additionalProperties", False) not in (False,))
+    free = schema.get("type") == "object" and ("properties" not in schema or schema.get("additionalProperties", False) is not False)
     empty_model = schema.get("type") == "object" and schema.get("properties") == {}
     return (free and not empty_model) or any(map(_has_free_mapping, schema.values()))
 

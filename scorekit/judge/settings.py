@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -210,7 +211,7 @@ def _checked_url(url: object) -> str:
 def _number(name: str, value: object, *, least: float | None = None, above: float | None = None) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ArgumentTypeError.from_value(name, value, "a number")
-    if value != value or (least is not None and value < least) or (above is not None and value <= above):
+    if math.isnan(value) or (least is not None and value < least) or (above is not None and value <= above):
         wanted = "a number" if least is above is None else f"at least {least}" if least is not None else f"above {above}"
         raise OptionRangeError.from_value(name, value, wanted)
     return value

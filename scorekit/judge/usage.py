@@ -85,18 +85,18 @@ def prices(model: str, endpoint: str) -> Prices:
 
     try:
         base = price(input_tokens=1000)
-        return Prices(
-            base / 1000, price(input_tokens=1000, cache_read_tokens=1000) / 1000, (price(input_tokens=1000, output_tokens=1000) - base) / 1000
-        )
+        cheap = price(input_tokens=1000, cache_read_tokens=1000)
+        both = price(input_tokens=1000, output_tokens=1000)
     except (LookupError, ValueError):
         return UNKNOWN
+    return Prices(base / 1000, cheap / 1000, (both - base) / 1000)
 
 
 def usage_frame(parts: Iterable[tuple[Usage, Prices]]) -> pd.DataFrame:
     """Return the counters as a frame, a row per model and step, sorted.
 
-    ``calls`` and the token columns count HTTP requests of every try; ``cached`` the answers that needed none; ``retried`` the calls beyond a
-    request's first; ``errors`` the answers without a reply; ``cost_usd`` is NaN where the price is not known.
+    ``calls`` and the token columns count HTTP requests of every try; ``cached`` the answers that needed none; ``retried`` the calls
+    beyond a request's first; ``errors`` the answers without a reply; ``cost_usd`` is NaN where the price is not known.
     """
     import pandas as pd  # noqa: PLC0415  (the engine itself does not need it)
 
@@ -191,8 +191,8 @@ class Budget:
         """Say, for a row's reason, what was spent and what one more call would add."""
         tokens, cost_usd = self._expected(input_tokens)
         if self.tokens + tokens > self._max_tokens:
-            return f"max_tokens={self._max_tokens:g}: {self.tokens:g} tokens were used, and this call would take about {tokens:.0f} more."
-        return f"max_cost_usd={self._max_cost_usd:g}: {self.cost_usd:.4g} USD were spent, and this call would cost about {cost_usd:.2g} more."
+            return f"max_tokens={self._max_tokens:g}: {self.tokens:g} were used, and this call would take about {tokens:.0f} more."
+        return f"max_cost_usd={self._max_cost_usd:g}: {self.cost_usd:.4g} were spent, and this call would cost about {cost_usd:.2g} more."
 
     def _expected(self, input_tokens: float) -> tuple[float, float]:
         output = self.mean_output

@@ -27,28 +27,33 @@ def questions(count, first=0):
 
 
 SCRIPT = """
-import sys
+import os, sys
+import openai, aiohttp  # once, before the fork: what is tested are the processes, not their imports
 from pydantic import BaseModel
 from scorekit.judge.client import Judge
 from scorekit.judge.replies import Request
 class Said(BaseModel):
     said: str
-first, count = int(sys.argv[2]), int(sys.argv[3])
-requests = [Request(({"role": "user", "content": f"row {n} of many"},), Said, step="test.analyze") for n in range(first, first + count)]
-answers = Judge("m", base_url=sys.argv[1], concurrency=16).ask(requests)
-assert [answer.value.said for answer in answers] == [f"row {n} of many" for n in range(first, first + count)]
-print(sum(answer.calls for answer in answers))
+def ask(first, count):
+    requests = [Request(({"role": "user", "content": f"row {n} of many"},), Said, step="test.analyze") for n in range(first, first + count)]
+    answers = Judge("m", base_url=sys.argv[1], concurrency=16).ask(requests)
+    assert [answer.value.said for answer in answers] == [f"row {n} of many" for n in range(first, first + count)]
+    return sum(answer.calls for answer in answers)
+children = []
+for part in sys.argv[2:]:
+    if (child := os.fork()) == 0:
+        print(ask(*map(int, part.split("+"))), flush=True)
+        sys.exit()
+    children.append(child)
+sys.exit(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 for child in children))
 """
 
 
-def run_together(loopback, parts):
-    processes = [
-        subprocess.Popen([sys.executable, "-c", SCRIPT, loopback.url, *map(str, part)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for part in parts
-    ]
-    outputs = [process.communicate(timeout=60) for process in processes]
-    assert [errors for _, errors in outputs] == [""] * len(parts)
-    return [int(out) for out, _ in outputs]
+def run_together(loopback, *parts):
+    """Ask in as many processes as there are parts (such as "0+500": the first row and how many); return their calls and what they warned."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT, loopback.url, *parts], capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    return [int(line) for line in done.stdout.split()], done.stderr
 
 
 # --- places
@@ -261,7 +266,8 @@ def test_database_of_something_else_raises_before_any_request(loopback, tmp_path
 
 def test_four_processes_share_one_file(loopback):
     loopback.latency_s = 0.01
-    calls = run_together(loopback, [(0, 500), (250, 500), (500, 500), (750, 500)])
+    calls, errors = run_together(loopback, "0+500", "250+500", "500+500", "750+500")
+    assert errors == ""
     judge = Judge("m", base_url=loopback.url)
     assert judge.cache.size().replies == 1250
     assert sum(calls) == loopback.calls <= 2000
@@ -272,13 +278,8 @@ def test_four_processes_share_one_file(loopback):
 
 def test_four_processes_find_one_corrupt_file(loopback, tmp_path):
     (tmp_path / "replies.sqlite3").write_bytes(b"garbage " * 1000)
-    processes = [
-        subprocess.Popen([sys.executable, "-c", SCRIPT, loopback.url, str(first), "20"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for first in (0, 20, 40, 60)
-    ]
-    outputs = [process.communicate(timeout=60) for process in processes]
-    assert [process.returncode for process in processes] == [0] * 4
-    assert sum("was corrupt" in errors for _, errors in outputs) == 1
+    _, errors = run_together(loopback, "0+20", "20+20", "40+20", "60+20")
+    assert errors.count("was corrupt (file is not a database)") == 1, errors
     assert len(list(tmp_path.glob("*.corrupt-*"))) == 1
     assert ReplyCache(tmp_path / "replies.sqlite3").size().replies == 80
 
@@ -311,7 +312,7 @@ def test_postgres_keeps_replies(loopback, postgres):
 def test_postgres_is_shared_by_processes(loopback, postgres, monkeypatch):
     monkeypatch.setenv("SCOREKIT_CACHE", postgres)
     Judge("m", base_url=loopback.url).cache.clear()
-    run_together(loopback, [(0, 100), (50, 100)])
+    run_together(loopback, "0+100", "50+100")
     assert Judge("m", base_url=loopback.url).cache.size().replies == 150
 
 
@@ -332,7 +333,7 @@ def test_kill_with_postgres_loses_at_most_what_was_in_flight(loopback, postgres,
     with_table = ReplyCache(url, max_age_days=10_000)
     with_table.clear()
     loopback.latency_s = 0.02
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, loopback.url, "0", "300"])
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT.replace("children = []", "ask(0, 300)"), loopback.url])
     deadline = time.monotonic() + 20
     while loopback.calls < 100 and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -340,7 +341,7 @@ def test_kill_with_postgres_loses_at_most_what_was_in_flight(loopback, postgres,
     process.wait()
     time.sleep(0.2)
     assert Judge("m", base_url=loopback.url).cache.size().replies >= loopback.calls - 16
-    run_together(loopback, [(0, 300)])
+    run_together(loopback, "0+300")
     assert loopback.calls <= 316
 
 
