@@ -4,7 +4,7 @@
     python benchmarks/local_judge.py --fit    fit the models again and print the constants of scorekit/judge/encoder.py
 
 The labels follow the definition of relevancy in ``score_relevancy``: "yes" addresses what was asked, true or not; "unsure" is related matter
-that does not; "no" is neither, or an error message. An AI reader (Claude) labelled all statements by hand, before any was scored. About half
+that does not; "no" is neither, an error message, or the question again. An AI reader (Claude) labelled all statements by hand, before any was scored. About half
 of the English ones are outputs of SmolLM2-135M as found in data/smollm_answers.jsonl, the others were written for this file. No question
 is in both the training and the evaluation file.
 """
@@ -13,13 +13,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")  # before numpy loads: one thread
 
 import numpy as np
 import pandas as pd
@@ -169,9 +165,7 @@ def print_japanese() -> None:
     """Print the ten Japanese pairs: relevance of the statement on the topic and of the one off it."""
     pairs = read_lines(HERE / "japanese_pairs.jsonl")
     questions = pairs["question"].tolist()
-    values = {
-        side: relevance(nearness(questions, pairs[side].tolist(), ["ja"] * len(pairs))) for side in ("on_topic", "off_topic")
-    }
+    values = {side: relevance(nearness(questions, pairs[side].tolist(), ["ja"] * len(pairs))) for side in ("on_topic", "off_topic")}
     print("\nJapanese pairs: relevance (0 to 1.5) on topic, off topic")
     for question, on_topic, off_topic in zip(questions, values["on_topic"], values["off_topic"], strict=True):
         print(f"  {on_topic:5.2f} {off_topic:6.2f}  {'above' if on_topic > off_topic else 'BELOW'}  {question}")

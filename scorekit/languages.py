@@ -34,7 +34,7 @@ STOP_WORDS: Final[Mapping[str, frozenset[str]]] = {
         durante e el él ella ellos en entre era es esa ese eso esta está están este esto fue ha hace hacer hasta hay la las le les lo los más me mi mis
         mucho muy nada ni no nos o os para pero poco por porque puede puedo que qué quién se sea ser si sí sin sobre son su sus también tan te tiene todo
         todos tu tus un una uno unos y ya yo""",
-        "it": """a ad ai al alla alle allo anche bene c che chi ci ciò col come con cosa così cui d da dal dalla dalle degli dei del della delle dello di dopo
+        "it": """a ad ai al alla alle allo anche bene c che chi ci ciò col come con cos cosa così cui d da dal dalla dalle degli dei del della delle dello di dopo dov
         dove due e è ed era essere fa fare fra gli ha hanno ho i il in io l la le lei li lo loro ma me mi mia mio molto ne nei nel nella nelle non o ogni
         per perché però più può qual quale quali quando quanto quanti quella quelle quello questa queste questi questo se sei si sia sono su sua sul sulla
         suo te ti tra tu tua tuo un una uno""",
@@ -63,7 +63,7 @@ STOP_WORDS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Words that carry grammar rather than a subject, folded to lower case; question words among them."""
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]{2,}")  # single letters are also abbreviations and names: "e.g." is not Italian
 _KANA: Final = "\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HAN: Final = "\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _CJK = re.compile(f"[{_KANA}{_HAN}]")

@@ -32,21 +32,21 @@ _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\r\n]*)")
 _HEADING = re.compile(r"[ \t>]*(?:#{1,6}[ \t]|(\*\*|__)[^*_]+\1:?\s*\Z)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)\s*\Z")
 _ITEM = re.compile(
-    r"[ \t>]*(?:(?:[-*+–]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))[ \t\u3000]+|(?:[•‣◦\u00b7\u30fb①-⑳]|\d{1,3}[．、）])[ \t\u3000]*)(?=\S)"  # noqa: RUF001
+    r"[ \t>]*(?:(?:[-*+–]|\(?\d{1,3}[.)]|\(?[A-Za-z]\))[ \t\u3000]+|(?:[•‣◦\u00b7\u30fb①-⑳]|\d{1,3}[．、）])[ \t\u3000]*)(?=\S)"
 )
 _NEXT_ITEM_INSIDE = re.compile(r"[.!?:;][ \t]+\d{1,3}[.)][ \t]")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?\s*+:?-++:?\s*+(?:\|\s*+:?-++:?\s*+)*+\|?\s*\Z")
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\)")
 _ERROR = re.compile(r"\s*(?:[\w.]{0,60}(?:Error|Exception)|ERROR|FATAL|Fatal error)\b[^.:\n]{0,40}:")
-_UNBROKEN = re.compile(r"(?:https?://|www\.)[^\s<>「」、。）]+|`[^`\n]+`|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]+")  # noqa: RUF001
-_CLOSING = re.compile(r"(?:\*{1,3}|_{1,3}|[\"'”’»)\]」』）】]+)(?=\s|\Z)")  # noqa: RUF001
+_UNBROKEN = re.compile(r"(?:https?://|www\.)[^\s<>「」、。）]+|`[^`\n]+`|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]+")
+_CLOSING = re.compile(r"(?:\*{1,3}|_{1,3}|[\"'”’»)\]」』）】]+)(?=\s|\Z)")
 _NUMBER_ONLY = re.compile(r"[\s(*_]*(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)][\s*_]*\Z")
-_OPEN_END = re.compile(r"[^\s.!?…:;。！？：।؟۔]\s*\Z")  # noqa: RUF001
+_OPEN_END = re.compile(r"[^\s.!?…:;。！？：।؟۔]\s*\Z")
 _FIRST = re.compile(r"\s*(\S?)")
 
 
 def split_sentences(texts: pd.Series[str]) -> list[list[str]]:
-    """Return each text's sentences and blocks, in order, each an unchanged piece of the text without white space around it.
+    r"""Return each text's sentences and blocks, in order, each an unchanged piece of the text without white space around it.
 
     Fenced code, a table, a traceback or error line, a heading and a list item stay whole, and so do URLs, e-mail addresses and inline
     code. A number such as "1." stays with its item. A piece without any letter or digit is dropped.
@@ -64,7 +64,7 @@ def split_sentences(texts: pd.Series[str]) -> list[list[str]]:
     Examples
     --------
     >>> import pandas as pd
-    >>> split_sentences(pd.Series(["Boil water, e.g. in a pot. Add salt!", "- one. two\\n- three", "富士山です。高い！", "***"]))
+    >>> split_sentences(pd.Series(["Boil water, e.g. in a pot. Add salt!", "- one. two\n- three", "富士山です。高い！", "***"]))
     [['Boil water, e.g. in a pot.', 'Add salt!'], ['- one. two', '- three'], ['富士山です。', '高い！'], []]
     """
     return [_split(text) for text in texts.tolist()]
@@ -95,7 +95,6 @@ def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
 
 def _block_end(lines: list[str], at: int) -> tuple[int, bool]:
     """Return the last line of the block that begins at a line, and whether the block is prose."""
-    line = lines[at]
     kind = _kind(lines, at)
     if kind == "fence":
         return _end_of_fence(lines, at), False

@@ -54,7 +54,9 @@ class Loopback:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
-    def when(self, match: str | Callable[[dict[str, Any]], bool], answer: Reply | Callable[[dict[str, Any]], Reply], times: float = float("inf")) -> None:
+    def when(
+        self, match: str | Callable[[dict[str, Any]], bool], answer: Reply | Callable[[dict[str, Any]], Reply], times: float = float("inf")
+    ) -> None:
         """Answer so where the prompt contains a text (or a predicate of the body says so); the first rule that matches counts."""
         matches = match if callable(match) else (lambda body: match in prompt_of(body))
         self._rules.append(_Rule(matches, answer, times))
@@ -126,7 +128,11 @@ def _response(reply: Reply, body: dict[str, Any]) -> web.Response:
     data = {"id": "c", "object": "chat.completion", "created": 0, "model": body["model"]}
     data["choices"] = [{"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}]
     if reply.usage:
-        data["usage"] = {"prompt_tokens": len(prompt_of(body)) // 4, "completion_tokens": 12, "total_tokens": len(prompt_of(body)) // 4 + 12}
+        data["usage"] = {
+            "prompt_tokens": len(prompt_of(body)) // 4,
+            "completion_tokens": 12,
+            "total_tokens": len(prompt_of(body)) // 4 + 12,
+        }
     return web.json_response(data)
 
 

@@ -170,7 +170,9 @@ def test_score_wrong_use_exits_2_and_says_what(folder, capsys, arguments, words)
     assert sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("arguments", [[], ["score"], ["score", "t.csv"], ["score", "t.csv", "-s", "tone", "--max-errors", "many"], ["scores"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["score"], ["score", "t.csv"], ["score", "t.csv", "-s", "tone", "--max-errors", "many"], ["scores"]]
+)
 def test_wrong_words_exit_2(arguments):
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
@@ -207,7 +209,21 @@ def test_score_interrupted_leaves_what_was_finished_beside_out(folder):
     (folder / "r.jsonl").write_text("".join(json.dumps({"input": f"q{i}", "output": f"a{i}"}) + "\n" for i in range(3)))
     with Loopback() as server:
         server.when("", Reply(hang=True))
-        command = [sys.executable, "-m", "scorekit", "score", "r.jsonl", "-s", "relevancy", "-s", "text_difference", "--judge", "m", "-o", "o.jsonl"]
+        command = [
+            sys.executable,
+            "-m",
+            "scorekit",
+            "score",
+            "r.jsonl",
+            "-s",
+            "relevancy",
+            "-s",
+            "text_difference",
+            "--judge",
+            "m",
+            "-o",
+            "o.jsonl",
+        ]
         environment = {**os.environ, "OPENAI_BASE_URL": server.url}
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
             for _ in range(1200):
@@ -222,7 +238,12 @@ def test_score_interrupted_leaves_what_was_finished_beside_out(folder):
     lines = lines_of(folder / "o.jsonl.partial")
     assert [line["text_difference_score"] for line in lines] == [0.5, 0.5, 0.5]
     assert [line.get("relevancy_error") for line in lines] == ["cancelled"] * 3
-    assert [path.name for path in sorted(folder.iterdir()) if not path.name.startswith("replies")] == ["o.jsonl.partial", "r.jsonl", "t.csv", "t.jsonl"]
+    assert [path.name for path in sorted(folder.iterdir()) if not path.name.startswith("replies")] == [
+        "o.jsonl.partial",
+        "r.jsonl",
+        "t.csv",
+        "t.jsonl",
+    ]
 
 
 def test_demo_prints_means_and_worst_rows_and_writes_the_page(tmp_path):
@@ -231,7 +252,9 @@ def test_demo_prints_means_and_worst_rows_and_writes_the_page(tmp_path):
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     assert "360 answers of SmolLM2-135M-Instruct to 120 questions under 3 prompt variants." in done.stdout
     table = [line.split()[:2] for line in done.stdout.splitlines() if line.split()[1:2] in (["short"], ["detailed"], ["expert"])]
-    assert table[:9] == [[score, variant] for score in ("relevancy", "tone", "text_difference") for variant in ("short", "detailed", "expert")]
+    assert table[:9] == [
+        [score, variant] for score in ("relevancy", "tone", "text_difference") for variant in ("short", "detailed", "expert")
+    ]
     assert done.stdout.count("   relevancy  0.") == 5
     assert str(tmp_path / "page.html") in done.stdout
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -18,7 +18,15 @@ def test_load_dataset_smollm_answers_has_360_rows_of_120_questions():
     assert df.shape == (360, 11)
     assert df["id"].nunique() == 120
     assert df["variant"].value_counts(sort=False).to_dict() == {"short": 120, "detailed": 120, "expert": 120}
-    assert df.drop_duplicates("id")["language"].value_counts().to_dict() == {"en": 105, "ja": 10, "fr": 1, "de": 1, "es": 1, "it": 1, "pt": 1}
+    assert df.drop_duplicates("id")["language"].value_counts().to_dict() == {
+        "en": 105,
+        "ja": 10,
+        "fr": 1,
+        "de": 1,
+        "es": 1,
+        "it": 1,
+        "pt": 1,
+    }
 
 
 def test_load_dataset_dtypes_are_string_and_int64():

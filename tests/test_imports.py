@@ -12,7 +12,7 @@ import scorekit
 ROOT = Path(scorekit.__file__).parent
 ROOMS = [
     "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "pipeline", "scorer", "scorers", "run", "estimate",
-    "analysis", "evals", "monitor", "widgets", "testing", "pytest_plugin", "cli",
+    "analysis", "evals", "monitor", "widgets", "testing", "pytest_plugin", "files", "cli",
 ]  # fmt: skip
 
 

@@ -312,4 +312,3 @@ def oldest(max_age_days: float | None) -> float:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
-

@@ -13,7 +13,7 @@ Form = Literal["json_schema", "json_object", "prompt"]
 
 WEAKER: Final[dict[Form, Form | None]] = {"json_schema": "json_object", "json_object": "prompt", "prompt": None}
 
-PROBE_S: Final = 0.5
+PROBE_S: Final = 1.0
 """How long the others wait for the first answer of an endpoint, which may be a refusal."""
 
 REFUSED_S: Final = 10.0
@@ -75,10 +75,25 @@ class Capabilities:
         try:
             yield
         finally:
-            self._probing -= 1
-            if not self._probing:
-                self._refused = False
-            self._changed.set()
+            self._end_probe()
+
+    @contextmanager
+    def stepping_aside(self) -> Iterator[None]:
+        """Let another request find out, while this one waits before it tries again."""
+        if not self._probing:
+            yield
+            return
+        self._end_probe()
+        try:
+            yield
+        finally:
+            self._probing += 1
+
+    def _end_probe(self) -> None:
+        self._probing -= 1
+        if not self._probing:
+            self._refused = False
+        self._changed.set()
 
     def suspect(self) -> None:
         """Note that a request was refused and is being tried in other ways."""

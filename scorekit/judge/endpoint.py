@@ -75,17 +75,16 @@ class Endpoint:
         self._url = url
         self._key = key
         self._ready = client
-        self._client: AsyncOpenAI | None = None
+        self._client: Any = None
         self._connecting: asyncio.Future[AsyncOpenAI] | None = None
         self._raw: Any = None
         self._secrets = tuple(str(value) for value in settings.headers.values()) + ((key,) if key else ())
 
     async def post(self, body: dict[str, Any], timeout_s: float) -> Completion:
-        """Send one chat completion; raise `Failure` where there is none."""
-        client = self._client or await self._connected()
+        """Send one chat completion, once `ready`; raise `Failure` where there is none."""
         try:
             async with asyncio.timeout(timeout_s):
-                response = await client.post("/chat/completions", cast_to=self._raw, body=body)
+                response = await self._client.post("/chat/completions", cast_to=self._raw, body=body)
         except TimeoutError:
             raise Failure("timeout", f"No answer from {self.shown} within {timeout_s:.3g} s.") from None
         except Exception as error:
@@ -97,12 +96,12 @@ class Endpoint:
         if self._ready is None and self._client is not None:
             await self._client.close()
 
-    async def _connected(self) -> AsyncOpenAI:
-        """Return the client, made at the first call; in a thread, since openai takes a second to load."""
-        if self._connecting is None:
-            self._connecting = asyncio.get_running_loop().run_in_executor(None, self._connect)
-        self._client = await asyncio.shield(self._connecting)
-        return self._client
+    async def ready(self) -> None:
+        """Make the client at the first call; in a thread, since openai takes a second to load."""
+        if self._client is None:
+            if self._connecting is None:
+                self._connecting = asyncio.get_running_loop().run_in_executor(None, self._connect)
+            self._client = await asyncio.shield(self._connecting)
 
     def _connect(self) -> AsyncOpenAI:
         """Make the client: openai's own retries off, our deadline instead of its time-out."""

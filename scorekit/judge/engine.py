@@ -1,6 +1,6 @@
 """The engine behind a Judge: equal questions asked once, replies read and kept, failures turned into codes.
 
-One engine per judge settings and process; everything in it but `Ask` runs on the background loop.
+One engine per judge settings and process; it runs on the background loop, `Engine.submit` aside.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field
+from concurrent.futures import InvalidStateError
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from scorekit.judge.asks import Ask, Flight, Outcome, Stop
 from scorekit.judge.cache import Entry, Store
 from scorekit.judge.capabilities import Capabilities, Features
 from scorekit.judge.endpoint import RETRIED, Completion, Endpoint, Failure
@@ -38,89 +38,6 @@ SHOWN_REPLY: Final = 200
 
 CANCELLED: Final = "Cancelled before the judge had answered."
 ROOM_NAMES: Final = ("max_tokens", "max_completion_tokens")
-
-
-class Ask(Future[list[Answer]]):
-    """The answers to come of one `submit`. It never counts as running, so that `cancel` works until the last answer."""
-
-    def __init__(self, requests: Sequence[Request], on_answer: Callable[[int, Answer], None] | None) -> None:
-        """Begin without answers."""
-        super().__init__()
-        self.requests = requests
-        self.on_cancel: Callable[[], None] | None = None
-        self._on_answer = on_answer
-        self._answers: list[Answer | None] = [None] * len(requests)
-        self._missing = len(requests)
-
-    def cancel(self) -> bool:
-        """Take back what has not been answered; its open requests are closed unless another ask shares them."""
-        if self.cancelled() or not super().cancel():
-            return self.cancelled()
-        with contextlib.suppress(InvalidStateError, RuntimeError):  # another thread was quicker
-            self.set_running_or_notify_cancel()
-        if self.on_cancel is not None:
-            self.on_cancel()
-        return True
-
-    def take(self, index: int, answer: Answer) -> None:
-        """Keep an answer; with the last one the future is done."""
-        if self.done() or self._answers[index] is not None:
-            return
-        self._answers[index] = answer
-        self._missing -= 1
-        with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
-            if self._on_answer is not None:
-                try:
-                    self._on_answer(index, answer)
-                except Exception as error:  # noqa: BLE001  (a bug in the callback belongs to whoever waits)
-                    self.set_exception(error)
-                    return
-            if not self._missing:
-                self.set_result([kept for kept in self._answers if kept is not None])
-
-
-@dataclass(slots=True, eq=False)
-class Flight:
-    """A question under way, and who waits for its answer."""
-
-    key: str
-    request: Request
-    rank: int
-    order: int
-    clock: Clock
-    waiters: list[tuple[Ask, int]] = field(default_factory=list)
-    task: asyncio.Task[None] | None = None
-    holds_slot: bool = False
-    text: str | None = None
-    calls: int = 0
-    seconds: float = 0.0
-    input_tokens: float = 0.0
-    cheap_input_tokens: float = 0.0
-    output_tokens: float = 0.0
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody still waits."""
-        return any(not ask.done() for ask, _ in self.waiters)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a question: the reply's JSON text, or an error."""
-
-    reply: str | None = None
-    error: str | None = None
-    reason: str | None = None
-    cached: bool = False
-
-
-class Stop(Exception):  # noqa: N818  (not an error of ours: an answer reached early)
-    """Raised where a question ends without a reply."""
-
-    def __init__(self, error: str, reason: str) -> None:
-        """Take the row's error code and reason."""
-        super().__init__(reason)
-        self.outcome = Outcome(error=error, reason=reason)
 
 
 class Engine:
@@ -339,6 +256,7 @@ class Engine:
     async def _complete(self, flight: Flight, messages: Sequence[Message], room: dict[str, int]) -> Completion:
         """Get one completion in the strongest form that the endpoint takes; a weaker one counts only once it has succeeded."""
         known, schema = self._capabilities, schema_text(flight.request.reply)
+        await self._endpoint.ready()
         await known.first_goes_ahead()
         with known.probing():
             waiting, tried = [known.features(schema)], set[Features]()
@@ -464,8 +382,9 @@ class Engine:
         """Leave the slot to others, wait, and take one again."""
         flight.holds_slot = False
         self._slots.leave()
-        await asyncio.sleep(seconds)
-        await self._slots.again(flight.rank, flight.order)
+        with self._capabilities.stepping_aside():
+            await asyncio.sleep(seconds)
+            await self._slots.again(flight.rank, flight.order)
         flight.holds_slot = True
 
     def _told(self, flight: Flight, failure: Failure) -> str:

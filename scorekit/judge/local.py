@@ -37,7 +37,8 @@ _ERROR = re.compile(
 )
 _ABOUT_ERRORS = re.compile(r"error|exception|traceback|\b[45]\d\d\b|エラー", re.IGNORECASE)
 _REFUSAL = re.compile(
-    r"\b(?:I|we)\b.{0,80}\b(?:can(?:no|['’]|\sno)t|unable to|not able to|won['’]t)\s+(?:help|assist|answer|provide|share|comply|fulfil|do that|discuss)"
+    r"\b(?:I|we)\b.{0,80}\b(?:can(?:no|['’]|\sno)t|unable to|not able to|won['’]t)\s+"
+    r"(?:help|assist|answer|provide|share|comply|fulfil|do that|discuss)"
     r"|(?:お手伝い|お答え|回答|対応)(?:することが|は)?でき(?:ません|かね)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -78,7 +79,7 @@ def warn_rough() -> None:
     """Warn, once a process, that scores come from the local judge because no other was found.
 
     Python's own "once per location" would not do: whenever any library changes the warning filters, as ``warnings.catch_warnings`` does,
-    it forgets what it has shown, so a notebook would warn in cell after cell. Where a filter turns the warning into an error it is raised each time.
+    it forgets what it has shown, so a notebook would warn in cell after cell. Where a filter makes the warning an error, each call raises.
     """
     with _lock:
         if _was_shown.is_set():
@@ -130,8 +131,8 @@ def split_statements(rows: pd.DataFrame) -> pd.DataFrame:
 def match_statements(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a verdict on each statement: is it about what the input asks?
 
-    "no" for an empty input and for error messages; at most "unsure" for a refusal or a repetition of the question; at least "unsure" for
-    a few words that are the whole output ("Paris."), which are too little to tell. Otherwise by nearness: 0.5 P(same subject) + P(answer).
+    "no" for an empty input, an error message or a repetition of the question; at most "unsure" for a refusal; at least "unsure" for a few
+    words that are the whole output ("Paris."), which are too little to tell. Otherwise by nearness: 0.5 P(same subject) + P(answer).
 
     Parameters
     ----------
@@ -149,8 +150,8 @@ def match_statements(rows: pd.DataFrame) -> pd.DataFrame:
     >>> rows = pd.DataFrame({"input": ["How do I boil an egg?"], "statements": [["Boil the egg for six minutes.", "Rome is in Italy."]]})
     >>> for result in match_statements(rows)["results"][0]:
     ...     print(result["statement"], result["result"], result["reason"])
-    1 yes Shares "boil", "egg" with the question; subject similarity 0.74.
-    2 no Off the subject: shares no word with the question; subject similarity 0.01.
+    1 yes Shares "boil", "egg" with the question; subject similarity 0.50.
+    2 no Off the subject: shares no word with the question; subject similarity 0.00.
     """
     asked = rows["input"].tolist()
     said = rows["statements"].tolist()
@@ -210,14 +211,14 @@ def _verdict(question: str, statement: str, relevant: float, cosine: float, shar
     """Return one statement's result and reason."""
     if _ERROR.match(statement) and not _ABOUT_ERRORS.search(question):
         return "no", "An error message, not an answer."
+    if _repeats(question, statement):
+        return "no", "Only repeats the question."
     result = "yes" if relevant >= YES_FROM else "unsure" if relevant >= UNSURE_FROM else "no"
     words = ", ".join(f'"{shown(word)}"' for word in shared[:SHOWN_WORDS])
     more = " and more" if len(shared) > SHOWN_WORDS else ""
     grounds = f"hares {words or 'no word'}{more} with the question; subject similarity {max(cosine, 0.0):.2f}."
     if result != "no" and _REFUSAL.search(statement):
         return "unsure", f"Declines to answer; s{grounds}"
-    if result != "no" and _repeats(question, statement):
-        return "unsure", "Repeats the question."
     if result == "yes":
         return result, f"S{grounds}"
     if result == "unsure":
@@ -244,4 +245,3 @@ def _explanation(score: float, statements: list[str], results: list[dict[str, An
         others = f" and {said.count('no') - 1} more" if said.count("no") > 1 else ""
         parts.append(f"not about it: “{shown(first)}”{others}")
     return f"{'; '.join(parts)}. Score {score:.2g} of {scale:g} by the local judge, which is rough."
-

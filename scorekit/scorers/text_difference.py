@@ -26,8 +26,8 @@ Changes = Literal["spans", "words"]
 RATIOS: Final = ("lcs", "difflib")
 CHANGES: Final = ("spans", "words")
 
-WORTH_THREADS: Final = 4e8
-"""Cells of the distance tables from which on rapidfuzz's threads are worth starting: some 10 ms of work."""
+WORTH_THREADS: Final = 4e9
+"""Cells of the distance tables from which on rapidfuzz's threads are worth starting: some 100 ms of work."""
 
 _LENGTHS: Final = np.array(
     [

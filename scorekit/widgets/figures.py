@@ -81,7 +81,7 @@ def figure_scores(
     --------
     >>> import pandas as pd
     >>> figure = figure_scores(pd.DataFrame({"tone_score": [0.2, 0.9, 1.0, None]}), bins=5)
-    >>> list(figure.data[0].y)
+    >>> figure.data[0].y.tolist()
     [0, 1, 0, 0, 2]
     """
     frame = require_frame(df, "figure_scores")

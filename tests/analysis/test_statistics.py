@@ -38,7 +38,9 @@ def test_mean_interval_more_confidence_is_wider():
     assert mean_interval(values, confidence=0.99).low < mean_interval(values).low < mean_interval(values, confidence=0.5).low
 
 
-@pytest.mark.parametrize(("values", "mean", "n"), [([], NAN, 0), ([NAN], NAN, 0), ([0.5], 0.5, 1), ([1.0] * 20, 1.0, 20), ([0.1] * 3, 0.1, 3)])
+@pytest.mark.parametrize(
+    ("values", "mean", "n"), [([], NAN, 0), ([NAN], NAN, 0), ([0.5], 0.5, 1), ([1.0] * 20, 1.0, 20), ([0.1] * 3, 0.1, 3)]
+)
 def test_mean_interval_without_spread_has_no_interval(values, mean, n):
     result = mean_interval(values)
     np.testing.assert_equal(tuple(result), (mean, NAN, NAN, n))

@@ -23,7 +23,10 @@ class Said(BaseModel):
 
 
 def questions(count, first=0):
-    return [Request(({"role": "user", "content": f"row {number} of many"},), Said, step="test.analyze") for number in range(first, first + count)]
+    return [
+        Request(({"role": "user", "content": f"row {number} of many"},), Said, step="test.analyze")
+        for number in range(first, first + count)
+    ]
 
 
 SCRIPT = """
@@ -109,11 +112,23 @@ def test_cache_entries_are_readable_text(loopback):
     judge = Judge("m", base_url=loopback.url)
     judge.ask(questions(1))
     with sqlite3.connect(judge.cache.path) as db:
-        row = dict(zip(["key", "created", "model", "step", "reply", "in", "out"], db.execute("SELECT * FROM scorekit_replies").fetchone(), strict=True))
+        row = dict(
+            zip(
+                ["key", "created", "model", "step", "reply", "in", "out"],
+                db.execute("SELECT * FROM scorekit_replies").fetchone(),
+                strict=True,
+            )
+        )
     db.close()
     assert len(row["key"]) == 64
     assert abs(row["created"] - time.time()) < 10
-    assert (row["model"], row["step"], json.loads(row["reply"]), row["in"], row["out"]) == ("m", "test.analyze", {"said": "row 0 of many"}, 3, 12)
+    assert (row["model"], row["step"], json.loads(row["reply"]), row["in"], row["out"]) == (
+        "m",
+        "test.analyze",
+        {"said": "row 0 of many"},
+        3,
+        12,
+    )
 
 
 def test_clear_removes_every_entry(loopback):
@@ -153,7 +168,8 @@ def test_unusable_default_place_warns_and_goes_on(loopback, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "change", [{"temperature": 1.0}, {"seed": 5}, {"extra_body": {"top_p": 0.5}}, {"model": "other"}, {"extra_body": {"reasoning_effort": "low"}}]
+    "change",
+    [{"temperature": 1.0}, {"seed": 5}, {"extra_body": {"top_p": 0.5}}, {"model": "other"}, {"extra_body": {"reasoning_effort": "low"}}],
 )
 def test_setting_that_can_change_a_reply_is_asked_anew(loopback, change):
     Judge("m", base_url=loopback.url).ask(questions(1))
@@ -220,9 +236,15 @@ def test_reply_older_than_the_limit_is_asked_anew(loopback, tmp_path):
     with sqlite3.connect(place) as db:
         db.execute("UPDATE scorekit_replies SET created = created - 10 * 86400 WHERE reply LIKE '%row 0%'")
     db.close()
-    assert [answer.cached for answer in Judge("m", base_url=loopback.url, cache=ReplyCache(place, max_age_days=9)).ask(questions(2))] == [False, True]
+    assert [answer.cached for answer in Judge("m", base_url=loopback.url, cache=ReplyCache(place, max_age_days=9)).ask(questions(2))] == [
+        False,
+        True,
+    ]
     assert loopback.calls == 3
-    assert [answer.cached for answer in Judge("m", base_url=loopback.url, cache=ReplyCache(place, max_age_days=9)).ask(questions(2))] == [True, True]
+    assert [answer.cached for answer in Judge("m", base_url=loopback.url, cache=ReplyCache(place, max_age_days=9)).ask(questions(2))] == [
+        True,
+        True,
+    ]
 
 
 # --- trouble
@@ -354,5 +376,3 @@ def test_database_that_is_not_there_raises_without_the_password(loopback):
 def test_database_without_a_driver_names_the_extra(loopback):
     with pytest.raises(JudgeSetupError, match="needs the driver"):
         Judge("m", base_url=loopback.url, cache="mysql+pymysql://me:secret@127.0.0.1:9/x").check_ready()
-
-

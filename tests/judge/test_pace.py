@@ -172,7 +172,9 @@ def test_retry_after_as_a_date_is_waited_for(loopback):
 def test_429_of_one_row_holds_up_no_other(loopback):
     loopback.when("row 0 ", Reply(status=429, headers={"Retry-After": "2"}), times=1)
     arrived = []
-    future = Judge("m", base_url=loopback.url, concurrency=2).submit(questions(60), on_answer=lambda index, _: arrived.append((index, time.monotonic())))
+    future = Judge("m", base_url=loopback.url, concurrency=2).submit(
+        questions(60), on_answer=lambda index, _: arrived.append((index, time.monotonic()))
+    )
     begun = time.monotonic()
     future.result(10)
     others = [at for index, at in arrived if index != 0]
