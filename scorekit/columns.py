@@ -340,5 +340,5 @@ def bands(df: pd.DataFrame, name: str, *, scale: float = 1.0, labels: Mapping[fl
     codes[~np.isnan(values)] = 0
     for code, ((before, _), (lower, _)) in enumerate(pairwise(cuts), start=1):
         codes[values > lower if before == lower else values >= lower] = code
-    names = [label for _, label in cuts]
+    names = pd.Index([label for _, label in cuts])
     return pd.Series(pd.Categorical.from_codes(codes, categories=names, ordered=True), index=df.index, name=f"{name}_band")

@@ -292,7 +292,7 @@ def _keep_score(outcome: Outcome, alive: NDArray[np.intp], fields: dict[str, Any
         msg = f"Step generate_score of the scorer {name!r} must return numbers: {error}"
         raise StepResultError(msg) from error
     fields["score"] = pd.Series(score)
-    empty = ~np.isfinite(score) & ~told
+    empty: NDArray[np.bool_] = ~np.isfinite(score) & ~told
     outcome.errors[alive[empty]], outcome.reasons[alive[empty]] = "not_scorable", "The score came out as no finite number."
     scored = ~empty & ~told
     outcome.score[alive[scored]] = score[scored]

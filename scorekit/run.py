@@ -127,9 +127,10 @@ class _Job:
             bound = {**function.keywords, **bound}
             function = function.func
         parameters = inspect.signature(function).parameters if not isinstance(function, type) else {}
-        free = {name: value for name, value in settings.items() if name in parameters and name not in bound and value}
+        free = {name: value for name, value in settings.items() if name in parameters and name not in bound and value is not None}
         if isinstance(function, Scorer):
-            name, judged = function.name, bool(function.prompts)
+            name: object = function.name
+            judged = bool(function.prompts)
         else:
             default = parameters["name"].default if "name" in parameters else None
             name, judged = bound.get("name", default), "judge" in parameters

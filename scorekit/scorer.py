@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -251,9 +252,10 @@ class Scorer:
                 drive.run(show)
         except (Exception, KeyboardInterrupt, Stopped) as error:
             drive.cancel()
-            error.partial = finish()  # type: ignore[union-attr]
+            partial = finish()
+            error.partial = partial  # type: ignore[union-attr]
             if isinstance(error, KeyboardInterrupt) and not error.args:
-                error.args = (interrupted(error.partial, self.name),)  # type: ignore[union-attr]
+                error.args = (interrupted(partial, self.name),)
             raise
         return finish()
 
@@ -281,7 +283,7 @@ class Scorer:
                     f"or set OPENAI_API_KEY, OPENAI_BASE_URL or SCOREKIT_JUDGE."
                 )
                 raise JudgeSetupError(msg)
-            if wanted is None and warn:
+            if wanted is None and warn and not os.environ.get("SCOREKIT_JUDGE"):
                 warn_rough()
         elif hasattr(found, "check_ready"):
             found.check_ready()
@@ -313,7 +315,7 @@ class Scorer:
             "error": pd.Series(outcome.errors, dtype="string"),
         }
         if self.prompts:
-            parts["judge"] = pd.Series(np.where(scored, label, None), dtype="string")
+            parts["judge"] = pd.Series([label if done else None for done in scored.tolist()], dtype="string")
         for name, kind in kinds.items():
             values = outcome.fields.get(name)
             if kind == "number":
@@ -372,7 +374,7 @@ def _pieces(count: int, prompts: int) -> list[slice]:
 
 def _text_column(values: Sequence[object] | NDArray[np.object_]) -> pd.Series[str]:
     """Return a string column; lone surrogates become U+FFFD, since Arrow and files cannot carry them."""
-    column = pd.Series(values, dtype=TEXT)
+    column: pd.Series[str] = pd.Series(list(values), dtype=TEXT)
     try:
         return column.astype("string")
     except UnicodeEncodeError:

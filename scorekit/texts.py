@@ -77,7 +77,8 @@ def read_texts(column: pd.Series[Any], name: str, side: Side = "output") -> Cell
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in ("string", "empty"):
         missing = pd.isna(values)
-        plain = np.where(missing, None, values)
+        plain = values.copy()
+        plain[missing] = None
         if missing.any():
             errors[missing], reasons[missing] = "missing_input", f"The {name} is missing."
         odd = np.flatnonzero([text is not None and '"role"' in text for text in plain])

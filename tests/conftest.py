@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from scorekit.judge.local import forget_warning
+
 sys.path.insert(0, str(Path(__file__).parent))  # for `from loopback import ...`
 
 
@@ -16,6 +18,7 @@ def clean_environment(monkeypatch, tmp_path):
         if name.startswith(("OPENAI_", "SCOREKIT_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SCOREKIT_CACHE", str(tmp_path / "replies.sqlite3"))
+    forget_warning()
 
 
 @pytest.fixture

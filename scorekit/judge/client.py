@@ -181,21 +181,20 @@ def resolve_judge(judge: Any) -> Any:
     judge
         A judge (anything with ``submit``, or a LocalJudge) is returned as it is; a model's name gives a `Judge`, ``"local"`` a LocalJudge.
         None reads the environment: the model in SCOREKIT_JUDGE; else the default model where OPENAI_API_KEY or OPENAI_BASE_URL is set;
-        else a LocalJudge, with a warning that it is rough.
+        else a LocalJudge; the caller warns that it is rough where it is used.
 
     Raises
     ------
     ArgumentTypeError
         For anything else.
     """
-    from scorekit.judge.local import LocalJudge, warn_rough  # noqa: PLC0415  (loads when first used)
+    from scorekit.judge.local import LocalJudge  # noqa: PLC0415  (loads when first used)
 
     if judge is None:
         judge = os.environ.get("SCOREKIT_JUDGE") or None
     if judge is None:
         if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
             return Judge(DEFAULT_MODEL)
-        warn_rough()
         return LocalJudge()
     if isinstance(judge, str):
         return LocalJudge() if judge.strip().lower() == "local" else Judge(judge)

@@ -147,7 +147,7 @@ def test_on_answer_that_raises_raises_from_ask(loopback):
 def test_ask_from_on_answer_raises_instead_of_waiting_for_itself(loopback):
     judge = Judge("m", base_url=loopback.url)
     with pytest.raises(RuntimeError, match="called from on_answer"):
-        judge.submit(questions(1), on_answer=lambda index, answer: judge.ask(questions(2))).result(5)
+        judge.submit(questions(1), on_answer=lambda *_: judge.ask(questions(2))).result(5)
 
 
 def test_validator_with_a_bug_raises_from_ask_and_others_go_on(loopback):
@@ -405,7 +405,7 @@ def test_wrong_key_stops_after_a_few_calls_and_tells_every_row_without_the_key(l
 
 
 def test_right_key_after_a_wrong_one_is_used_at_once(loopback, monkeypatch):
-    loopback.when(lambda body: loopback.headers[-1]["Authorization"] != "Bearer right", Reply(status=401))
+    loopback.when(lambda _: loopback.headers[-1]["Authorization"] != "Bearer right", Reply(status=401))
     judge = Judge("m", base_url=loopback.url, concurrency=2)
     monkeypatch.setenv("OPENAI_API_KEY", "wrong")
     assert {answer.error for answer in judge.ask(questions(10))} == {"judge_error"}
@@ -648,7 +648,7 @@ def test_azure_client_is_sent_to_its_deployment(loopback):
 
 
 def test_client_that_is_none_raises():
-    with pytest.raises(ArgumentTypeError, match="client must be an openai.AsyncOpenAI"):
+    with pytest.raises(ArgumentTypeError, match=r"client must be an openai\.AsyncOpenAI"):
         Judge("m", client=lambda: 5).check_ready()
 
 
@@ -667,12 +667,11 @@ def test_resolve_judge_reads_arguments_and_environment(monkeypatch):
     assert resolve_judge(None) == Judge("my/model")
 
 
-def test_resolve_judge_without_key_is_local_and_warns():
-    from scorekit.judge.local import LocalJudge, LocalJudgeWarning
+def test_resolve_judge_without_key_is_local():
+    from scorekit.judge.local import LocalJudge
 
     assert isinstance(resolve_judge("local"), LocalJudge)
-    with pytest.warns(LocalJudgeWarning):
-        assert isinstance(resolve_judge(None), LocalJudge)
+    assert isinstance(resolve_judge(None), LocalJudge)
 
 
 def test_importing_the_client_is_light():

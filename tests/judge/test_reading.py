@@ -31,8 +31,8 @@ GOOD = '{"score": 0.5, "reason": "so so"}'
         f"Sure! Here it is:\n```json\n{GOOD}\n```\nHope that helps, see [1].",
         f"Here is my verdict: {GOOD} as explained in [1] and {{2}}.",
         f"The set {{a, b}} is fine. {GOOD}",
-        f"<think>Maybe {{\"score\": 1, \"reason\": \"no\"}}?</think>\n{GOOD}",
-        f"I think {{\"score\": 1, \"reason\": \"no\"}}</think>{GOOD}",
+        '<think>Maybe {"score": 1, "reason": "no"}?</think>\n' + GOOD,
+        'I think {"score": 1, "reason": "no"}</think>' + GOOD,
         '{"score": 0.5, "reason": "so so",}',
         "{'score': 0.5, 'reason': 'so so'}",
     ],
@@ -68,7 +68,7 @@ def test_read_reply_text_validates_to_the_same_value_again():
         ("  \n", "the reply was empty"),
         ("I cannot help with that.", "holds no JSON object"),
         ("<think>hm", "reasoning only"),
-        ("<think>so {\"score\": 1, \"reason\": \"x\"}", "reasoning only"),
+        ('<think>so {"score": 1, "reason": "x"}', "reasoning only"),
         ('{"score": 0.5, "reason": "so s', "breaks off"),
         ('{"score": "about 0.8", "reason": "x"}', "score: .*valid number"),
         ('{"score": "8/10", "reason": "x"}', "score: .*valid number"),
@@ -99,7 +99,7 @@ def test_read_reply_of_numbers_that_are_not_finite_is_refused(said):
     class Loose(BaseModel):
         score: float | list[float]
 
-    with pytest.raises(ReplyInvalidError, match="finite|valid JSON"):
+    with pytest.raises(ReplyInvalidError, match=r"finite|valid JSON"):
         read_reply(f'{{"score": {said}}}', Loose)
 
 

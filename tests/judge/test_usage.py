@@ -112,7 +112,7 @@ def test_max_cost_usd_stops_cleanly(loopback, monkeypatch):
     from scorekit.judge import client, engine
 
     for module in (client, engine):
-        monkeypatch.setattr(module, "prices", lambda model, url: Prices(0.0001, 0.00005, 0.001))
+        monkeypatch.setattr(module, "prices", lambda *_: Prices(0.0001, 0.00005, 0.001))
     judge = Judge("m", base_url=loopback.url, max_cost_usd=1.0, concurrency=4)
     answers = judge.ask(questions(200))
     assert answers[-1].error == "budget_reached"

@@ -218,3 +218,19 @@ def test_relevancy_keeps_its_promises():
     odd = pd.DataFrame({"input": ["q", None, "q", "q"], "output": ["a", "b", "", 5]}, index=[1, 1, 2, 3])
     check_scorer(partial(sk.score_relevancy, judge=fake(("yes", "no"))), odd, pickles=False)
     check_scorer(partial(sk.score_relevancy, judge=sk.LocalJudge()), odd)
+
+
+def test_relevancy_without_a_judge_warns_once_that_it_is_rough():
+    with pytest.warns(sk.LocalJudgeWarning, match="rough") as warned:
+        scored = sk.score_relevancy(DF)
+        sk.score_relevancy(DF)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    assert scored["relevancy_judge"].tolist() == ["local", "local"]
+
+
+def test_relevancy_no_rows_or_a_chosen_local_judge_warns_nothing(monkeypatch):
+    sk.score_relevancy(DF.iloc[:0])
+    sk.score_relevancy(DF, judge=sk.LocalJudge())
+    monkeypatch.setenv("SCOREKIT_JUDGE", "local")
+    assert sk.score_relevancy(DF)["relevancy_judge"].tolist() == ["local", "local"]
