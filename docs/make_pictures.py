@@ -16,7 +16,14 @@ def photograph(figure, path, width):
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "figure.html"
         figure.write_html(page, config={"displayModeBar": False}, default_width=f"{width}px", default_height=f"{height}px")
-        chromium = [shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=8000"]
+        chromium = [
+            shutil.which("chromium"),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--virtual-time-budget=8000",
+        ]
         size = f"--window-size={width + 16},{height + 16}"
         subprocess.run([*chromium, size, f"--screenshot={path}", page.as_uri()], check=True, capture_output=True)
 

@@ -242,7 +242,7 @@ def _error_limit(text: str) -> int:
 
 def _demo(arguments: argparse.Namespace) -> int:
     """Score the shipped answers, print what comes out and write it as a page."""
-    from scorekit.widgets.export import write_page  # noqa: PLC0415  (the other commands do without)
+    from scorekit.widgets.export import write_page
 
     if Path(arguments.out).is_dir() or not Path(arguments.out).resolve().parent.is_dir():
         msg = f"Cannot write {arguments.out}: its folder is not there, or it is a folder itself."

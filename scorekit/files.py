@@ -185,7 +185,7 @@ def _read_jsonl(path: Path) -> Table:
 def _read_parquet(path: Path) -> Table:
     """Read the table as the file has it."""
     parquet = _parquet()
-    import pyarrow as pa  # noqa: PLC0415  (an extra)
+    import pyarrow as pa
 
     try:
         arrow = parquet.read_table(path)
@@ -198,7 +198,7 @@ def _read_parquet(path: Path) -> Table:
 def _parquet() -> Any:
     """Return pyarrow.parquet, or say how to get it."""
     try:
-        from pyarrow import parquet  # noqa: PLC0415  (an extra)
+        from pyarrow import parquet
     except ImportError as error:
         msg = "Parquet files need pyarrow: pip install 'scorekit[parquet]'."
         raise TableFileError(msg) from error
@@ -256,7 +256,7 @@ def _array(value: Any) -> Any:
 def _write_parquet(table: Table, scored: pd.DataFrame, fresh: Sequence[str], target: IO[bytes]) -> None:
     """Write the file's own columns as they were and the scorers' after them."""
     parquet = _parquet()
-    import pyarrow as pa  # noqa: PLC0415  (an extra)
+    import pyarrow as pa
 
     kept = [column for column in scored.columns if column not in fresh]
     if table.arrow is not None:
@@ -270,7 +270,7 @@ def _write_parquet(table: Table, scored: pd.DataFrame, fresh: Sequence[str], tar
 
 def _result_column(cells: pd.Series[Any]) -> pa.Array:
     """Return a result column as an arrow array: floats, or texts with null where one is missing."""
-    import pyarrow as pa  # noqa: PLC0415  (an extra)
+    import pyarrow as pa
 
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return pa.array(cells, from_pandas=True)
@@ -279,7 +279,7 @@ def _result_column(cells: pd.Series[Any]) -> pa.Array:
 
 def _arrow_column(values: list[Any]) -> pa.Array:
     """Return values as an arrow array; as JSON text where their kinds do not go together."""
-    import pyarrow as pa  # noqa: PLC0415  (an extra)
+    import pyarrow as pa
 
     try:
         return pa.array(values)

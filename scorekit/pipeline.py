@@ -95,7 +95,7 @@ class Outcome:
         self.errors = np.full(self.count, None, dtype=object)
         self.usage = np.zeros((self.count, 3))
 
-    def keep(self, name: str, kind: FieldKind, positions: NDArray[np.intp], values: Any) -> None:
+    def keep(self, name: str, kind: FieldKind, positions: NDArray[np.intp] | slice, values: Any) -> None:
         """Write a field's values at the given rows."""
         if name not in self.fields:
             self.fields[name] = np.full(self.count, np.nan) if kind == "number" else np.full(self.count, None, dtype=object)
@@ -104,18 +104,20 @@ class Outcome:
         else:
             self.fields[name][positions] = as_objects(values)
 
-    def copy(self) -> Outcome:
-        """Return an outcome of its own with the same errors, reasons and scores."""
-        copied = Outcome(self.count)
-        copied.put(np.arange(self.count), self, {})
-        return copied
-
-    def put(self, positions: NDArray[np.intp], part: Outcome, kinds: Mapping[str, FieldKind]) -> None:
+    def put(self, positions: NDArray[np.intp] | slice, part: Outcome) -> None:
         """Write what became of a part of the rows at their positions."""
         self.score[positions], self.reasons[positions] = part.score, part.reasons
         self.errors[positions], self.usage[positions] = part.errors, part.usage
         for name, values in part.fields.items():
-            self.keep(name, kinds.get(name, "text"), positions, values)
+            self.keep(name, "json" if values.dtype == object else "number", positions, values)
+
+    def take(self, rows: NDArray[np.intp], paid: NDArray[np.intp]) -> Outcome:
+        """Return the outcome of the given rows, repeated where they repeat; only the rows at ``paid`` have used anything."""
+        taken = Outcome(len(rows))
+        taken.score, taken.reasons, taken.errors = self.score[rows], self.reasons[rows], self.errors[rows]
+        taken.fields = {name: values[rows] for name, values in self.fields.items()}
+        taken.usage[paid] = self.usage[rows[paid]]
+        return taken
 
 
 def averaged(outcomes: Sequence[Outcome]) -> Outcome:
@@ -139,7 +141,7 @@ def averaged(outcomes: Sequence[Outcome]) -> Outcome:
             outcome.errors[positions],
         )
         for name, values in outcome.fields.items():
-            merged.keep(name, "number" if values.dtype != object else "json", positions, values[positions])
+            merged.keep(name, "json" if values.dtype == object else "number", positions, values[positions])
     merged.usage = np.sum([outcome.usage for outcome in outcomes], axis=0)
     highest, lowest = np.where(given, scores, -np.inf).max(axis=0), np.where(given, scores, np.inf).min(axis=0)
     merged.fields["spread"] = np.where(counts > 0, highest - lowest, np.nan)
@@ -199,8 +201,8 @@ def _ask_step(
         if len(asking):
             assert prompt.local is not None  # noqa: S101  (Scorer refuses LocalJudge where a stand-in is missing)
             found = _call_step(plan, step, prompt.local, asking)
-            for name in fields:
-                fields[name][asked] = as_objects(found[name])
+            for name, values in fields.items():
+                values[asked] = as_objects(found[name])
         return dict(fields), failed
     positions = np.flatnonzero(asked)
     requests = _requests(plan, step, prompt, asking)

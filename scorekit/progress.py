@@ -54,7 +54,7 @@ def progress_bar(total: int, label: str, progress: Progress, *, shown: bool) -> 
     if not shown or os.environ.get("SCOREKIT_PROGRESS", "1").strip().lower() in ("0", "false", "off", "no"):
         yield lambda: None
         return
-    from tqdm.auto import tqdm  # noqa: PLC0415  (in a notebook it loads ipywidgets)
+    from tqdm.auto import tqdm
 
     with tqdm(total=total, desc=label, unit="row", delay=SILENT_S) as bar:
 

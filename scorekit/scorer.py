@@ -220,14 +220,16 @@ class Scorer:
         sources = {need: require(df, column, f"The scorer {self.name!r}", need) for need, column in mapping.items()}
         refuse_conflicts(df, self.name, self._columns(keep_prompts=keep_prompts, usage=usage, repeats=repeats), self._known())
         asked = self._judge(judge, warn=len(df) > 0) if self.prompts else None
-        read = Outcome(len(df))
-        good, rows = _read(sources, read)
+        outcome = Outcome(len(df))
+        good, rows = _read(sources, outcome)
+        first, number = _distinct(rows) if self.prompts else (np.arange(len(rows)), np.arange(len(rows)))
+        distinct = rows if len(first) == len(rows) else rows.iloc[first].reset_index(drop=True)
         plan = Plan(self.name, self.steps, self.kinds, self.options, local=isinstance(asked, LocalJudge), keep_prompts=keep_prompts)
-        pieces = _pieces(len(rows), min(1, len(self.prompts)) if plan.local else len(self.prompts))
-        parts = [rows.iloc[piece].reset_index(drop=True) for piece in pieces] if len(pieces) > 1 else [rows] * len(pieces)
+        pieces = _pieces(len(distinct), min(1, len(self.prompts)) if plan.local else len(self.prompts))
+        parts = [distinct.iloc[piece].reset_index(drop=True) for piece in pieces] if len(pieces) > 1 else [distinct] * len(pieces)
         shared = SHARED.get()
         counters = shared if shared is not None else Progress()
-        counters.add(rows=(len(df) - len(rows)) * repeats)
+        counters.add(rows=(len(df) - len(distinct)) * repeats)
         drive = Drive(
             [(replace(plan, repeat=repeat), part) for repeat in range(repeats) for part in parts],
             None if isinstance(asked, LocalJudge) else asked,
@@ -235,13 +237,12 @@ class Scorer:
         )
 
         def finish() -> pd.DataFrame:
-            outcomes = []
+            runs = []
             for repeat in range(repeats):
-                whole = read.copy()
-                for number, piece in enumerate(pieces, start=repeat * len(pieces)):
-                    whole.put(good[piece], drive.outcomes[number], plan.kinds)
-                outcomes.append(whole)
-            outcome = outcomes[0] if repeats == 1 else averaged(outcomes)
+                runs.append(Outcome(len(distinct)))
+                for i, piece in enumerate(pieces, start=repeat * len(pieces)):
+                    runs[-1].put(piece, drive.outcomes[i])
+            outcome.put(good, (runs[0] if repeats == 1 else averaged(runs)).take(number, first))
             label = None if asked is None else asked.label
             result = self._result(outcome, label, keep_prompts=keep_prompts, usage=usage, repeats=repeats)
             return add_result(df, self.name, result, self._known())
@@ -356,6 +357,15 @@ def _read(sources: Mapping[str, pd.Series[Any]], outcome: Outcome) -> tuple[NDAr
     whole = len(good) == outcome.count
     texts = {need: cell.texts if whole else cell.texts.iloc[good].reset_index(drop=True) for need, cell in cells.items()}
     return good, pd.DataFrame(texts, index=range(len(good)))
+
+
+def _distinct(rows: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where each distinct row first stands, and for every row the number of its distinct one: equal rows are asked about once."""
+    numbers: dict[str | None, int] = {}
+    keys = (to_json(values) for values in zip(*(rows[name] for name in rows.columns), strict=True))
+    number = np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), dtype=np.intp, count=len(rows))
+    _, first = np.unique(number, return_index=True)
+    return first, number
 
 
 def _side(need: str) -> Side:

@@ -251,11 +251,11 @@ def _described(value: object) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Return the text with each lone surrogate, which no encoding can carry, replaced by U+FFFD.
+    r"""Return the text with each lone surrogate, which no encoding can carry, replaced by U+FFFD.
 
     Examples
     --------
-    >>> without_surrogates("a\\ud800b")
+    >>> without_surrogates("a\ud800b")
     'a\ufffdb'
     """
     try:

@@ -84,15 +84,15 @@ class Loopback:
         app.router.add_post("/v1/chat/completions", self._chat)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
+        self._site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await self._site.start()
         return f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
 
     async def _stop(self) -> None:
+        await self._site.stop()
+        for _ in range(10):  # connections that have just been accepted become known, so that they are closed too
+            await asyncio.sleep(0)
         await self._runner.cleanup()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
-        await asyncio.sleep(0.02)  # for connections that were just being made or closed
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

@@ -76,7 +76,7 @@ def mean_interval(values: ArrayLike, *, confidence: float = 0.95) -> MeanInterva
     >>> mean_interval([1.0, 1.0, 1.0])
     MeanInterval(mean=1.0, low=nan, high=nan, n=3)
     """
-    from scipy import special  # noqa: PLC0415  (importing scorekit must stay cheap)
+    from scipy import special
 
     if not 0 < confidence < 1:
         raise OptionRangeError.from_value("confidence", confidence, "above 0 and below 1")

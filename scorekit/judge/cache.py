@@ -165,7 +165,7 @@ class ReplyCache:
         if setting is False:
             return None
         if setting is True:
-            from platformdirs import user_cache_path  # noqa: PLC0415  (loads when first used)
+            from platformdirs import user_cache_path
 
             return user_cache_path("scorekit", appauthor=False) / "replies.sqlite3"
         text = os.fspath(setting)
@@ -177,7 +177,7 @@ class ReplyCache:
 def _open(place: Path | str, max_age_days: float | None, *, chosen: bool) -> Store | None:
     """Open a place; one that nobody chose may fail with a warning alone."""
     if isinstance(place, str):
-        from scorekit.judge.cache_sql import SqlStore  # noqa: PLC0415  (SQLAlchemy loads for other databases alone)
+        from scorekit.judge.cache_sql import SqlStore
 
         return SqlStore(place, max_age_days)
     try:
@@ -287,7 +287,7 @@ class SqliteStore:
         aside = self._path.with_name(f"{self._path.name}.corrupt-{stamp}")
         with contextlib.suppress(OSError), self._path.open("rb") as file:
             with contextlib.suppress(ImportError):
-                import fcntl  # noqa: PLC0415  (not on Windows)
+                import fcntl
 
                 fcntl.flock(file, fcntl.LOCK_EX)
             if self._path.stat().st_ino != self._inode:

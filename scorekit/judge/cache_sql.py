@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import queue
 import threading
+import time
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE: Final = 64
 """How many waiting look-ups and replies share one transaction."""
+
+
+DOWN_S: Final = 10.0
+"""How long a database that has failed twice in a row is left alone."""
 
 
 @dataclass(slots=True)
@@ -44,6 +49,7 @@ class SqlStore:
         """
         self._max_age_days = max_age_days
         self._told = False
+        self._down_until = 0.0
         self._queue: queue.SimpleQueue[_Work] = queue.SimpleQueue()
         self._name, self._engine, self._table = _opened(url, max_age_days)
         threading.Thread(target=self._serve, name="scorekit-cache", daemon=True).start()
@@ -63,7 +69,7 @@ class SqlStore:
 
     def size(self) -> CacheSize:
         """Return the number of entries and the characters of their texts."""
-        from sqlalchemy import func, select  # noqa: PLC0415  (loads when first used)
+        from sqlalchemy import func, select
 
         with self._engine.connect() as db:
             count, length = db.execute(
@@ -91,12 +97,17 @@ class SqlStore:
 
     def _tried(self, batch: list[_Work]) -> dict[str, Entry]:
         """Do a batch; twice where the connection was lost; a failure is told once and costs no answer."""
+        if time.monotonic() < self._down_until:
+            return {}
         for last in (False, True):
             try:
                 with self._engine.begin() as db:
                     return self._done(db, batch)
             except Exception as error:  # noqa: BLE001  (any driver's error: the answers must still be given)
-                if last and not self._told:
+                if not last:
+                    continue
+                self._down_until = time.monotonic() + DOWN_S
+                if not self._told:
                     self._told = True
                     message = f"The reply cache {self._name} failed ({type(error).__name__}); such replies are not kept."
                     with contextlib.suppress(CacheWarning):  # an error by the user's filter would end this thread
@@ -105,7 +116,7 @@ class SqlStore:
 
     def _done(self, db: Connection, batch: list[_Work]) -> dict[str, Entry]:
         """Keep the batch's entries and return those that it looks up."""
-        from sqlalchemy import select  # noqa: PLC0415  (loads when first used)
+        from sqlalchemy import select
 
         for work in batch:
             if work.entry is not None:
@@ -121,14 +132,14 @@ class SqlStore:
         """Keep one entry: the first of a key stays unless ``replace``."""
         values = entry._asdict()
         if db.dialect.name == "postgresql":
-            from sqlalchemy.dialects.postgresql import insert  # noqa: PLC0415  (loads when first used)
+            from sqlalchemy.dialects.postgresql import insert
 
             statement = insert(self._table).values(values)
             changed = {name: statement.excluded[name] for name in values if name != "key"}
             keep = statement.on_conflict_do_update(index_elements=["key"], set_=changed)
             db.execute(keep if replace else statement.on_conflict_do_nothing(index_elements=["key"]))
             return
-        from sqlalchemy.exc import IntegrityError  # noqa: PLC0415  (loads when first used)
+        from sqlalchemy.exc import IntegrityError
 
         if replace:
             db.execute(self._table.delete().where(self._table.c.key == entry.key))
@@ -141,7 +152,7 @@ class SqlStore:
 
 def _opened(url: str, max_age_days: float | None) -> tuple[str, Engine, Table]:
     """Connect to a database and make the table; return its name without a password too."""
-    import sqlalchemy as sa  # noqa: PLC0415  (loads when first used)
+    import sqlalchemy as sa
 
     try:
         parsed = sa.make_url(url)
@@ -164,7 +175,8 @@ def _opened(url: str, max_age_days: float | None) -> tuple[str, Engine, Table]:
         sa.Column("output_tokens", number, nullable=False),
     )
     try:
-        engine = sa.create_engine(parsed, pool_pre_ping=True)
+        seconds = {"connect_timeout": 10} if parsed.get_backend_name() == "postgresql" else {}
+        engine = sa.create_engine(parsed, pool_pre_ping=True, connect_args=seconds)
         with engine.begin() as db:
             _make_table(db, table)
             db.execute(sa.select(table).limit(0))  # a table of that name may be something else
@@ -184,7 +196,7 @@ def _opened(url: str, max_age_days: float | None) -> tuple[str, Engine, Table]:
 
 def _make_table(db: Connection, table: Table) -> None:
     """Make the table where it is missing; another process may be doing the same."""
-    import sqlalchemy as sa  # noqa: PLC0415  (loads when first used)
+    import sqlalchemy as sa
 
     try:
         with db.begin_nested():

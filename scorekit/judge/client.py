@@ -121,9 +121,11 @@ class Judge(JudgeSettings):
         JudgeSetupError
             As `check_ready`.
         """
-        if isinstance(requests, Request) or not all(isinstance(request, Request) for request in requests):
-            raise ArgumentTypeError.from_value("requests", requests, "a sequence of Request")
-        return self._engine().submit(list(requests), rank, on_answer)
+        asked = [requests] if isinstance(requests, Request) else list(requests)
+        for request in asked:
+            if not isinstance(request, Request):
+                raise ArgumentTypeError.from_value("each of requests", request, "a Request")
+        return self._engine().submit(asked, rank, on_answer)
 
     def check_ready(self) -> None:
         """Raise where no request could succeed; sends nothing.
@@ -188,7 +190,7 @@ def resolve_judge(judge: Any) -> Any:
     ArgumentTypeError
         For anything else.
     """
-    from scorekit.judge.local import LocalJudge  # noqa: PLC0415  (loads when first used)
+    from scorekit.judge.local import LocalJudge
 
     if judge is None:
         judge = os.environ.get("SCOREKIT_JUDGE") or None

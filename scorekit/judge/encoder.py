@@ -155,7 +155,7 @@ class Stems:
 
     def _stemmed(self, word: str, language: str) -> str:
         if language not in self._stemmers:
-            from snowballstemmer import stemmer  # noqa: PLC0415  (imports 36 languages: 34 ms)
+            from snowballstemmer import stemmer
 
             self._stemmers[language] = stemmer(_STEMMERS[language]) if language in _STEMMERS else None
         found = self._stemmers[language]

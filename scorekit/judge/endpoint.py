@@ -105,8 +105,8 @@ class Endpoint:
 
     def _connect(self) -> AsyncOpenAI:
         """Make the client: openai's own retries off, our deadline instead of its time-out."""
-        import httpx2  # noqa: PLC0415  (comes with openai, and loads with it)
-        from openai import AsyncOpenAI, DefaultAioHttpClient  # noqa: PLC0415  (heavy, so it loads with the first call)
+        import httpx2
+        from openai import AsyncOpenAI, DefaultAioHttpClient
 
         self._raw = httpx2.Response
         if self._ready is not None:
@@ -122,10 +122,13 @@ class Endpoint:
 
     def _failure(self, error: Exception) -> Failure:
         """Say what an exception of the client means."""
-        import openai  # noqa: PLC0415  (loaded by now)
+        import openai
 
         if isinstance(error, openai.APIStatusError):
             return self._status_failure(error.status_code, error.body, error.response.headers)
+        if not isinstance(error, openai.APIError) and isinstance(error, (openai.OpenAIError, ValueError, TypeError)):
+            kind: FailureKind = "everyone" if isinstance(error, openai.OpenAIError) else "other"
+            return Failure(kind, redacted(f"The request could not be made: {type(error).__name__}: {error}"[:300], self._secrets))
         if isinstance(error, openai.APITimeoutError) and _timed_out(error):
             return Failure("timeout", f"No answer from {self.shown} in time.")
         cause = _root(error)

@@ -53,7 +53,7 @@ class Engine:
         self.usage = Usage(settings.model)
         price = UNKNOWN if settings.max_cost_usd is None else prices(self.model, url)
         self.budget = Budget(settings.max_tokens, settings.max_cost_usd, price)
-        self._home = home
+        self._loop = home.loop
         self._endpoint = Endpoint(settings, url, key, client)
         self._slots = Slots(settings.concurrency)
         self._pace = Pace(self._slots)
@@ -75,7 +75,7 @@ class Engine:
         if not requests:
             ask.set_result([])
             return ask
-        loop = self._home.loop
+        loop = self._loop
         ask.on_cancel = lambda: _call(loop, self._drop, ask)
         keys = [self.request_key(request) for request in requests]
         loop.call_soon_threadsafe(self._enqueue, ask, keys, rank)
@@ -125,7 +125,7 @@ class Engine:
             self._forget(flight)
             return False
         flight.holds_slot = True
-        flight.task = self._home.loop.create_task(self._fly(flight))
+        flight.task = self._loop.create_task(self._fly(flight))
         return True
 
     def _drop(self, ask: Ask) -> None:
@@ -243,7 +243,7 @@ class Engine:
                 if asked_again:
                     raise Stop("reply_invalid", f"{_short(str(error))}; the reply was {_shown(said.text)}") from None
                 asked_again = True
-                messages = [*messages, *_ask_again(said.text, str(error))]
+                messages = [*messages, *_ask_again(said.text, str(error), schema_text(request.reply))]
 
     def _more_room(self, said: Completion) -> dict[str, int]:
         """Return the setting that gives a cut reply twice its room."""
@@ -300,7 +300,7 @@ class Engine:
 
     async def _call(self, flight: Flight, body: dict[str, Any]) -> Completion:
         """Send one request until it is answered, retries are used up, or the row's time is."""
-        loop, settings, clock = self._home.loop, self.settings, flight.clock
+        loop, settings, clock = self._loop, self.settings, flight.clock
         size = sum(len(message["content"]) for message in body["messages"]) / CHARACTERS_A_TOKEN
         failures = limited = 0
         while True:
@@ -312,7 +312,7 @@ class Engine:
                 said = await self._endpoint.post(body, min(settings.timeout_s, max(clock.left_s, 0.001)))
             except Failure as failure:
                 now = loop.time()
-                if failure.status is not None:
+                if failure.status is not None or failure.kind == "everyone":
                     self._breaker.saw(failure.reason if failure.kind == "everyone" else None, now)
                 self._pace.saw(limited=failure.kind == "rate", sent_at=sent_at, now=now, retry_after=failure.retry_after_s)
                 if failure.kind not in RETRIED:
@@ -339,7 +339,7 @@ class Engine:
 
     async def _turn(self, flight: Flight, size: float) -> None:
         """Wait until a request may be sent; none of this counts as the row's time."""
-        loop = self._home.loop
+        loop = self._loop
         while True:
             now = loop.time()
             if (refusal := self._breaker.refusal(now)) is not None:
@@ -374,7 +374,7 @@ class Engine:
             used = (said.input_tokens, said.cheap_input_tokens, said.output_tokens) if said.counted else guessed
         if self._tokens is not None:
             expected = size + self.budget.mean_output
-            self._tokens.take((used[0] + used[2] if used is not None else 0.0) - expected, self._home.loop.time())
+            self._tokens.take((used[0] + used[2] if used is not None else 0.0) - expected, self._loop.time())
         self.budget.close(reserved, used)
         self._spent.set()
 
@@ -393,11 +393,12 @@ class Engine:
         return f"{failure.reason}{tries}"
 
 
-def _ask_again(text: str | None, wrong: str) -> tuple[Message, ...]:
-    """Return the messages that show the judge what was wrong with its reply."""
+def _ask_again(text: str | None, wrong: str, schema: str) -> tuple[Message, ...]:
+    """Return the messages that show the judge what was wrong with its reply, and the schema, which some servers ignore."""
     ask: Message = {
         "role": "user",
-        "content": f"Your reply could not be used: {without_surrogates(wrong)}. Reply again, with one JSON object of the form asked for.",
+        "content": f"Your reply could not be used: {without_surrogates(wrong)}.\nReply again, with one JSON object that satisfies this JSON "
+        f"schema, and nothing else:\n{schema}",
     }
     return ({"role": "assistant", "content": without_surrogates(text)}, ask) if text else (ask,)
 

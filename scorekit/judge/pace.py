@@ -19,6 +19,7 @@ MAX_RETRY_AFTER_S: Final = 60.0
 MAX_BACKOFF_S: Final = 20.0
 FIRST_BACKOFF_S: Final = 0.5
 SMALLEST_WINDOW: Final = 10
+STARTS_A_ROUND: Final = 2
 
 
 def retry_after_s(headers: Mapping[str, str] | None) -> float | None:
@@ -100,11 +101,17 @@ class Slots:
         self.grant()
 
     def grant(self) -> None:
-        """Give free slots to those next."""
+        """Give free slots to those next; a few in each round of the loop, so that a wave of requests is spread and its answers too."""
+        started = 0
         while self.used < self.limit and self._heap:
+            if started == STARTS_A_ROUND:
+                asyncio.get_running_loop().call_soon(self.grant)
+                return
             start = heapq.heappop(self._heap)[3]
             self.used += 1
-            if not start():
+            if start():
+                started += 1
+            else:
                 self.used -= 1
 
 

@@ -30,7 +30,7 @@ GUARD = (
 
 @dataclass(frozen=True)
 class Prompt:
-    """A step that asks a judge, once a row.
+    r"""A step that asks a judge, once a row.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Prompt:
     >>> from pydantic import BaseModel
     >>> class Politeness(BaseModel):
     ...     polite: float
-    >>> prompt = Prompt("Is this polite? 1 or 0.\\n{{ output }}", reply=Politeness)
+    >>> prompt = Prompt("Is this polite? 1 or 0.\n{{ output }}", reply=Politeness)
     >>> print(prompt.render({"output": "Go away."}, {})[1]["content"])
     Is this polite? 1 or 0.
     <output>
@@ -161,8 +161,8 @@ def _finalize(value: Any) -> Any:
 @lru_cache(maxsize=256)
 def _compiled(template: str) -> Template:
     """Compile a template in jinja's sandbox; an unknown name is an error, not an empty string."""
-    from jinja2 import StrictUndefined, TemplateSyntaxError  # noqa: PLC0415  (loads when first used)
-    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
+    from jinja2 import StrictUndefined, TemplateSyntaxError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, finalize=_finalize, autoescape=False, keep_trailing_newline=False
@@ -177,8 +177,8 @@ def _compiled(template: str) -> Template:
 @lru_cache(maxsize=256)
 def _names(template: str) -> frozenset[str]:
     """Return the free names of a template."""
-    from jinja2 import meta  # noqa: PLC0415
-    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
+    from jinja2 import meta
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     _compiled(template)
     return frozenset(meta.find_undeclared_variables(ImmutableSandboxedEnvironment().parse(template)))

@@ -177,7 +177,7 @@ def _complete_values(text: str) -> Iterator[Any]:
 
 def _repaired(text: str) -> Iterator[Any]:
     """Give the value that a well-kept repair library reads, where it is an object or an array."""
-    import json_repair  # noqa: PLC0415  (loads when first used)
+    import json_repair
 
     try:
         value = json_repair.loads(text, skip_json_loads=True)

@@ -75,8 +75,8 @@ def prices(model: str, endpoint: str) -> Prices:
     Prices(input=nan, cheap_input=nan, output=nan)
     """
     try:
-        from genai_prices import Usage as Tokens  # noqa: PLC0415  (an extra, and heavy)
-        from genai_prices import calc_price  # noqa: PLC0415
+        from genai_prices import Usage as Tokens
+        from genai_prices import calc_price
     except ImportError:
         return UNKNOWN
 
@@ -98,7 +98,7 @@ def usage_frame(parts: Iterable[tuple[Usage, Prices]]) -> pd.DataFrame:
     ``calls`` and the token columns count HTTP requests of every try; ``cached`` the answers that needed none; ``retried`` the calls
     beyond a request's first; ``errors`` the answers without a reply; ``cost_usd`` is NaN where the price is not known.
     """
-    import pandas as pd  # noqa: PLC0415  (the engine itself does not need it)
+    import pandas as pd
 
     rows = [
         (

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from scorekit.scorers.statements import SPLIT_CLAIMS, ReasonFrom, StatementsFrom, adapted, checked_scale, statementwise
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from scorekit.judge.prompts import Prompt
     from scorekit.scorer import JudgeLike
 
@@ -100,6 +100,7 @@ def score_faithfulness(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from scorekit.testing import FakeJudge
     >>> judge = FakeJudge({"analyze": {"results": [{"statement": 1, "result": "yes", "reason": "Said so."}]}})
     >>> df = pd.DataFrame({"output": ["Water boils at 100 °C."], "context": [["At sea level water boils at 100 °C."]]})

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from scorekit.errors import OptionRangeError
 from scorekit.judge.local import explain, match_statements, split_statements
 from scorekit.judge.prompts import Prompt
@@ -28,6 +26,8 @@ from scorekit.scorers.statements import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from scorekit.scorer import JudgeLike
 
 JUDGE = """A user gave the input below. A model's output was broken into the numbered statements below.

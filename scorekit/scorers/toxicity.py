@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from scorekit.scorers.statements import SPLIT, ReasonFrom, StatementsFrom, adapted, checked_scale, statementwise
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from scorekit.judge.prompts import Prompt
     from scorekit.scorer import JudgeLike
 
@@ -106,6 +106,7 @@ def score_toxicity(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from scorekit.testing import FakeJudge
     >>> judge = FakeJudge({"analyze": {"results": [{"statement": 1, "result": "yes", "reason": "An insult."}]}})
     >>> df = pd.DataFrame({"input": ["Am I right?"], "output": ["No, you fool."]})

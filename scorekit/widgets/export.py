@@ -118,7 +118,7 @@ def _section(heading: str, content: Any) -> str:
 
 def _plotly_script() -> str:
     """Return plotly.js as a script element."""
-    from plotly.offline import get_plotlyjs  # noqa: PLC0415  (plotly takes seconds to load)
+    from plotly.offline import get_plotlyjs
 
     return f"<script>{get_plotlyjs()}</script>"
 

@@ -230,7 +230,7 @@ def _stacked(
     sums: dict[str, NDArray[np.float64]], of: NDArray[np.float64], places: NDArray[np.intp], labels: list[str], *, lower: bool
 ) -> go.Figure:
     """Return one stacked bar per place, the first on top."""
-    import plotly.graph_objects as go  # noqa: PLC0415  (takes seconds to load)
+    import plotly.graph_objects as go
 
     good, bad = PALETTE[0], PALETTE[1]
     colors = {"yes": bad if lower else good, "unsure": UNSURE, "no": good if lower else bad}
@@ -265,7 +265,7 @@ def _stacked(
 
 def _grid(rows: int, columns: int, *, tight: bool) -> tuple[go.Figure, int]:
     """Return a figure of empty panels and how many pixels high they are together."""
-    from plotly.subplots import make_subplots  # noqa: PLC0415  (takes seconds to load)
+    from plotly.subplots import make_subplots
 
     panel, gap = (150, 34) if tight else (210, 96)
     inside = rows * panel + (rows - 1) * gap

@@ -104,7 +104,7 @@ class Panel:
 
     def _bars(self, data: Binned, group: Group) -> None:
         """Draw the bins as bars."""
-        import plotly.graph_objects as go  # noqa: PLC0415  (takes seconds to load)
+        import plotly.graph_objects as go
 
         trace = go.Bar(
             x=(np.arange(self.bins) + 0.5) * self.width,
@@ -120,7 +120,7 @@ class Panel:
 
     def _steps(self, data: Binned, group: Group, place: int) -> None:
         """Draw the bins as a stepped outline, so that groups can lie over one another."""
-        import plotly.graph_objects as go  # noqa: PLC0415  (takes seconds to load)
+        import plotly.graph_objects as go
 
         spans, heights = self._spans(data), data.counts * data.unit(self.mode)
         trace = go.Scatter(
@@ -144,7 +144,7 @@ class Panel:
 
     def _outside(self, data: Binned, group: Group, place: int, of: int) -> None:
         """Draw the scores outside the scale as hatched bars beside it."""
-        import plotly.graph_objects as go  # noqa: PLC0415  (takes seconds to load)
+        import plotly.graph_objects as go
 
         color = PALETTE[place] if self.mode == "overlay" else OUTSIDE
         sides = [(-2 * self.width, data.below, "below 0"), (self.scale + self.width, data.above, f"above {self.scale:g}")]

@@ -261,6 +261,41 @@ print("late", end - t - 1.5 > 1.0, signal.getsignal(signal.SIGINT) is before)
     assert (done.stdout.split("\n")[:2], done.stderr) == (["interrupted 20", "late False True"], "")
 
 
+CELL = """
+def work():
+    judge.ask(questions(60))
+async def cell():
+    return work()
+judge.ask(questions(1))
+print("begin")
+"""
+
+
+@pytest.mark.parametrize("line", ["work()", "await cell()"])
+def test_kernel_interrupt_stops_a_cell_and_running_it_again_goes_on(loopback, line):
+    jupyter_client = pytest.importorskip("jupyter_client")
+    loopback.when(lambda body: int(prompt_of(body).split()[1]) >= 20, Reply(hang=True), times=8)
+    manager = jupyter_client.KernelManager(kernel_name="python3")
+    manager.start_kernel(env={**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"})
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=30)
+        setup = SCRIPT.replace("sys.argv[1]", repr(loopback.url)) + CELL
+        assert client.execute(setup, reply=True, timeout=30)["content"]["status"] == "ok"
+        client.execute(line)
+        wait_until(lambda: loopback.open == 8, 20)
+        begun = time.monotonic()
+        manager.interrupt_kernel()
+        reply = client.get_shell_msg(timeout=10)["content"]
+        assert (reply.get("ename"), time.monotonic() - begun < 2) == ("KeyboardInterrupt", True)
+        assert client.execute(line, reply=True, timeout=20)["content"]["status"] == "ok"
+        assert loopback.calls <= 60 + 8
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
 def test_kill_and_run_again_costs_at_most_the_requests_in_flight(loopback, tmp_path):
     loopback.latency_s = 0.02
     process = subprocess.Popen([sys.executable, "-c", SCRIPT + "judge.ask(questions(300))", loopback.url])
@@ -607,7 +642,7 @@ def test_base_url_from_the_environment_is_used(loopback, monkeypatch):
 
 
 def test_submit_of_something_else_raises():
-    with pytest.raises(ArgumentTypeError, match="a sequence of Request"):
+    with pytest.raises(ArgumentTypeError, match="each of requests must be a Request, not str"):
         Judge("m", base_url="http://127.0.0.1:9/v1").submit(["hello"])
 
 

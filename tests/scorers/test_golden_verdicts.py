@@ -24,7 +24,9 @@ SCORERS = {
 INVALID, NOT_SCORABLE, REFUSED_OPTION = "reply_invalid", "not_scorable", "OptionRangeError"
 
 WORD = "a word that is not yes, unsure or no is an invalid reply, not a no"
-FOLDED = "a verdict is read after trimming, case folding and dropping quotes and a final full stop; npm compares some of them letter by letter"
+FOLDED = (
+    "a verdict is read after trimming, case folding and dropping quotes and a final full stop; npm compares some of them letter by letter"
+)
 COUNT = "as many verdicts as statements, or the reply is invalid; npm divides by the verdicts that came"
 NONE = "no statements from an output with text: not scorable; npm scores it 0, or 1 for toxicity"
 NEGATIVE = "a scale below 0 is refused"
@@ -35,10 +37,13 @@ READ = "the reply is read all the same: repaired, or the first complete JSON val
 # case -> (our outcome, why): an outcome is an error code, a score, or "formula": the score by SCORERS.md
 DEVIATIONS = {
     **dict.fromkeys(
-        ("maybe", "maybe-all", "empty-verdict", "ja", "sentence", "zero-width", "not-applicable", "punct", "short", "turkish"), (INVALID, WORD)
+        ("maybe", "maybe-all", "empty-verdict", "ja", "sentence", "zero-width", "not-applicable", "punct", "short", "turkish"),
+        (INVALID, WORD),
     ),
     **dict.fromkeys(("upper", "title", "pad", "pad-title", "pad-unsure", "nbsp", "quoted"), ("formula", FOLDED)),
-    **dict.fromkeys(("count:3stmts-1verdict", "count:1stmt-3verdicts", "malformed:preprocess-fenced", "malformed:dup-keys"), (INVALID, COUNT)),
+    **dict.fromkeys(
+        ("count:3stmts-1verdict", "count:1stmt-3verdicts", "malformed:preprocess-fenced", "malformed:dup-keys"), (INVALID, COUNT)
+    ),
     "empty-list": (NOT_SCORABLE, NONE),
     "empty-output": (0.0, "an empty output says nothing: 0; npm gives toxicity 1"),
     **dict.fromkeys(("malformed:single-quotes", "malformed:bom", "malformed:trailing-comma", "malformed:two-objects"), ("formula", READ)),
@@ -58,7 +63,9 @@ def verdicts_of(row):
 
 def in_our_form(raw):
     """A scripted reply with our field names, and with the number of its statement in each verdict."""
-    raw = raw.replace(',"statement":"s"', "").replace("verdicts", "results").replace('"verdict"', '"result"').replace("'verdict'", "'result'")
+    raw = (
+        raw.replace(',"statement":"s"', "").replace("verdicts", "results").replace('"verdict"', '"result"').replace("'verdict'", "'result'")
+    )
     count = iter(range(1, 1000))
     return re.sub(r"""\{(["'])result\1""", lambda match: f"{{{match[1]}statement{match[1]}:{next(count)},{match[1]}result{match[1]}", raw)
 
