@@ -98,7 +98,8 @@ def test_two_hundred_hostile_texts_break_nothing_and_reach_no_other_row(loopback
     assert all(sum(f"row{n} " in prompt for n in range(200)) == 1 for prompt in asked)
 
 
-def test_two_judged_scorers_share_one_score_call(loopback):
+def test_two_judged_scorers_keep_the_judge_busy_together(loopback):
+    loopback.latency_s = 0.05
     scored = sk.score(frame(20), [sk.score_relevancy, sk.score_toxicity], judge=judge_on(loopback))
     assert scored["relevancy_error"].isna().all()
     assert scored["toxicity_error"].isna().all()
