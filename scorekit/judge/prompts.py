@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from scorekit.errors import ScorerDefinitionError
 from scorekit.texts import without_surrogates
@@ -48,6 +48,8 @@ class Prompt:
         ``local(rows, **options)`` gives the reply's fields as a frame without any model: what `LocalJudge` runs.
     system
         The system message, fixed text. The default says that the material is data and asks for JSON alone.
+    examples
+        Worked examples, ``(row, reply)`` each: shown to the judge as earlier turns of the conversation. See `with_examples`.
 
     Raises
     ------
@@ -56,7 +58,7 @@ class Prompt:
 
     Examples
     --------
-    >>> from pydantic import BaseModel
+    >>> from pydantic import BaseModel, ValidationError
     >>> class Politeness(BaseModel):
     ...     polite: float
     >>> prompt = Prompt("Is this polite? 1 or 0.\n{{ output }}", reply=Politeness)
@@ -73,6 +75,7 @@ class Prompt:
     otherwise: Mapping[str, Any] | None = None
     local: Callable[..., pd.DataFrame] | None = None
     system: str = GUARD
+    examples: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse at once what could only fail at the first row."""
@@ -86,6 +89,8 @@ class Prompt:
         if self.when is not None and self.otherwise is None:
             msg = "Prompt(when=) needs otherwise=: the fields of rows that are not asked about."
             raise ScorerDefinitionError(msg)
+        for row, reply in self.examples:
+            _check_example(self, row, reply)
         missing = sorted(set(self.reply.model_fields) - set(self.otherwise)) if self.otherwise is not None else []
         if missing:
             msg = f"Prompt(otherwise=) lacks the reply's field(s) {missing}."
@@ -100,11 +105,50 @@ class Prompt:
 
         ``row`` holds texts, numbers and lists of texts or of dicts; ``options`` are the developer's own and are rendered as they are.
         """
+        shown: list[Message] = [{"role": "system", "content": self.system}]
+        for example, reply in self.examples:
+            shown.append({"role": "user", "content": self._user_text(example, options)})
+            shown.append({"role": "assistant", "content": json.dumps(reply, ensure_ascii=False)})
+        return (*shown, {"role": "user", "content": self._user_text(row, options)})
+
+    def with_examples(self, *examples: tuple[Mapping[str, Any], Mapping[str, Any]]) -> Prompt:
+        """Return this prompt with worked examples after those that it has.
+
+        Parameters
+        ----------
+        *examples
+            ``(row, reply)`` each: the values that the template reads by name, and the reply that you would want.
+
+        Raises
+        ------
+        ScorerDefinitionError
+            When a reply does not fit the reply model, or a row lacks a name that the template reads and no option can give.
+
+        Examples
+        --------
+        >>> from scorekit.judge.replies import Statements
+        >>> prompt = Prompt("Split: {{ output }}", reply=Statements)
+        >>> taught = prompt.with_examples(({"output": "Yes. No."}, {"statements": ["Yes.", "No."]}))
+        >>> [message["role"] for message in taught.render({"output": "Perhaps."}, {})]
+        ['system', 'user', 'assistant', 'user']
+        """
+        return replace(self, examples=(*self.examples, *examples))
+
+    def _user_text(self, row: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+        """Render the template with a row's values as marked data."""
         names = self.names()
         tags = _closing_tags(names)
         values = {name: _as_data(name, value, tags) for name, value in row.items() if name in names}
-        user = _compiled(self.template).render({**options, **values})
-        return ({"role": "system", "content": self.system}, {"role": "user", "content": user})
+        return _compiled(self.template).render({**options, **values})
+
+
+def _check_example(prompt: Prompt, row: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
+    """Refuse an example whose reply the judge itself could not give."""
+    try:
+        prompt.reply.model_validate(reply, context=dict(row))
+    except ValidationError as error:
+        msg = f"The reply of an example does not fit {prompt.reply.__name__}: {error.errors()[0]['msg']}"
+        raise ScorerDefinitionError(msg) from error
 
 
 class _Text(str):

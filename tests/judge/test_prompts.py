@@ -92,3 +92,19 @@ def test_prompt_otherwise_that_lacks_a_field_raises():
 def test_prompt_reply_that_is_no_model_raises():
     with pytest.raises(ScorerDefinitionError, match="must be a pydantic model class"):
         Prompt("x", reply=dict)
+
+
+def test_with_examples_shows_them_as_earlier_turns():
+    prompt = Prompt("{{ output }} on {{ scale }}", reply=Fits).with_examples(({"output": "a"}, {"fits": 1.0}), ({"output": "b"}, {"fits": 0.0}))
+    assert [message["content"] for message in prompt.render({"output": "c"}, {"scale": 1})][1:] == [
+        "<output>\na\n</output> on 1",
+        '{"fits": 1.0}',
+        "<output>\nb\n</output> on 1",
+        '{"fits": 0.0}',
+        "<output>\nc\n</output> on 1",
+    ]
+
+
+def test_with_examples_reply_that_does_not_fit_raises():
+    with pytest.raises(ScorerDefinitionError, match="does not fit Fits"):
+        Prompt("{{ output }}", reply=Fits).with_examples(({"output": "a"}, {"fits": "very"}))
