@@ -85,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("--input", metavar="COLUMN", help="the column that holds the input (default: input)")
     score.add_argument("--output", metavar="COLUMN", help="the column that holds the output (default: output)")
     score.add_argument(
+        "--context", metavar="COLUMN", help="the column that holds the context, for scorers that read one (default: context)"
+    )
+    score.add_argument(
         "--option",
         action="append",
         default=[],
@@ -119,6 +122,7 @@ def _score(arguments: argparse.Namespace) -> int:
     names = list(dict.fromkeys(arguments.scorer))
     ending = file_ending(arguments.out) if arguments.out else ".jsonl" if file_ending(arguments.file) == ".jsonl" else ".csv"
     table = read_table(arguments.file)
+    _note_empty(table.frame, options)
     with replacing(arguments.out) if arguments.out else nullcontext(sys.stdout.buffer) as target:
         try:
             scored = scorekit.score(table.frame, scorers, judge=_judge(arguments.judge), progress=True)
@@ -132,11 +136,22 @@ def _score(arguments: argparse.Namespace) -> int:
     errors = scored[[f"{name}_error" for name in names]].notna().to_numpy().any(axis=1).sum()
     if errors and arguments.max_errors != NO_LIMIT and errors > arguments.max_errors:
         _say(
-            f"scorekit: {errors:,} rows in error, {arguments.max_errors:,} allowed: exit code 1 "
+            f"scorekit: {errors:,} row{'s' if errors > 1 else ''} in error, {arguments.max_errors:,} allowed: exit code 1 "
             f"(--max-errors {errors} or --max-errors any accepts them)"
         )
         return 1
     return 0
+
+
+def _note_empty(df: pd.DataFrame, options: dict[str, Any]) -> None:
+    """Say how many cells are empty texts: they are scored as such, since a file of text alone cannot say that one is missing."""
+    for need in ("input", "output"):
+        column = options.get(need, need)
+        count = int((df[column].astype(object) == "").sum()) if list(df.columns).count(column) == 1 else 0
+        if count:
+            _say(
+                f"scorekit: note: {count:,} cell{'s' if count > 1 else ''} of {column!r} are empty texts and are scored as empty, not as missing."
+            )
 
 
 def _keep_partial(table: Table, error: BaseException, names: Sequence[str], ending: str, out: str | None) -> None:
@@ -172,6 +187,9 @@ def _scorer_names() -> list[str]:
 def _scorer(name: str) -> Callable[..., pd.DataFrame]:
     """Return the public function of a scorer."""
     if name not in _scorer_names():
+        if "," in name:
+            msg = f"-s {name} names several scorers at once; give -s once for each: {' '.join(f'-s {part}' for part in name.split(','))}."
+            raise UnknownOptionError(msg)
         raise UnknownOptionError.from_value("scorer", name, _scorer_names())
     function: Callable[..., pd.DataFrame] = getattr(scorekit, f"score_{name}")
     return function
@@ -179,7 +197,7 @@ def _scorer(name: str) -> Callable[..., pd.DataFrame]:
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the command line: "lexicon" or "tone.lexicon" -> value."""
-    options = {key: value for key in ("input", "output") if (value := getattr(arguments, key)) is not None}
+    options = {key: value for key in ("input", "output", "context") if (value := getattr(arguments, key)) is not None}
     for word in arguments.option:
         key, equals, value = word.partition("=")
         if not equals or not key:
@@ -256,7 +274,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     summary = scorekit.summarize(scored, by="variant")
     worst = worst_rows(scored)
     print(f"\n{summary_text(summary)}\n")
-    print(JUDGE_NOTE)
+    print(f"{JUDGE_NOTE} tone and text_difference are computed by code; text_difference is 1 for equal texts.")
     print(f"\nThe {len(worst)} rows that answer their question least:\n")
     for number, row in enumerate(worst.to_dict("records"), start=1):
         print(_row_text(number, {str(key): value for key, value in row.items()}))
@@ -279,7 +297,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 JUDGE_NOTE: Final = (
     "relevancy comes from the local stand-in judge, which needs no key and is rough: it tells whether an answer is about the\n"
-    "question's subject, not whether it answers it. tone and text_difference are computed by code."
+    "question's subject, not whether it answers it."
 )
 PAGE_INTRO: Final = (
     "A very small language model (135 million parameters) answered 120 questions under three system prompts: short, detailed, expert. "
@@ -336,8 +354,8 @@ def summary_text(summary: pd.DataFrame) -> str:
     Examples
     --------
     >>> print(summary_text(scorekit.summarize(pd.DataFrame({"tone_score": [0.5, 0.7]}))))
-    score   mean  95 % interval     n  unscored
-    tone   0.600  -0.671 to 1.871   2         0
+    score   mean  95 % interval   n  unscored
+    tone   0.600  0.000 to 1.000  2         0
     """
     table = _readable(summary)
     cells = [
@@ -354,6 +372,8 @@ def summary_text(summary: pd.DataFrame) -> str:
 
 def _show_warning(message: Warning | str, *_: object, file: TextIO | None = None, line: str | None = None) -> None:  # noqa: ARG001
     """Write a warning without the place in the code that raised it."""
+    if isinstance(message, scorekit.LocalJudgeWarning):
+        message = f"{JUDGE_NOTE} Pass --judge MODEL for a real judge, or --judge local to choose this one and silence the note."
     _say(f"scorekit: note: {message}")
 
 

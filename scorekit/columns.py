@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, UnknownOptionError
+from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, UnknownOptionError, listed
 
 ERROR_CODES: Final = (
     "missing_input",
@@ -184,7 +184,12 @@ def read_steps(df: pd.DataFrame, column: str) -> pd.Series[Any]:
     >>> read_steps(df, "relevancy_statements").tolist()
     [['Water boils.'], None]
     """
-    cells = require(require_frame(df, "read_steps"), column, "read_steps")
+    nested = [name for name in map(str, require_frame(df, "read_steps").columns) if name.startswith(f"{column}_")]
+    if column not in df.columns and nested:
+        lists = [name for name in nested if name.endswith(("_statements", "_results"))] or nested
+        msg = f"read_steps needs the name of a column with lists, not of a scorer: {listed(lists)}."
+        raise MissingColumnError(msg)
+    cells = require(df, column, "read_steps")
     missing = cells.isna().to_numpy(dtype=bool)
     values: list[Any] = [None] * len(cells)
     for i in np.flatnonzero(~missing):
@@ -231,12 +236,17 @@ def unnest(df: pd.DataFrame, name: str) -> pd.DataFrame:
     q1                 2  I like tea.     no      s
     """
     require_frame(df, "unnest")
+    name = name.removesuffix("_score")
     lists = {column: values for column in _text_columns(df, name) if (values := _lists(df[column])) is not None}
     texts = {column: values for column, values in lists.items() if _all_of(values, str)}
     records = {column: values for column, values in lists.items() if column not in texts and _all_of(values, dict)}
     if not lists:
-        nested = sorted({str(column).rsplit("_", 1)[0] for column in df.columns if str(column).endswith("_results")})
-        raise UnknownOptionError.from_value("name", name, nested or score_names(df))
+        nested = sorted({str(column).removesuffix("_results") for column in df.columns if str(column).endswith("_results")})
+        has = (
+            f"the frame has lists of {listed(nested)}" if nested else "the frame has none; score it first, with score_relevancy for example"
+        )
+        msg = f"unnest reads the lists that a scorer keeps, such as statements and verdicts, but {name!r} has none here; {has}."
+        raise UnknownOptionError(msg)
     lead = next(iter(records or texts or lists))
     counts = np.array([len(value) if value is not None else 0 for value in lists[lead]], dtype=np.int64)
     items: dict[str, pd.Series[Any]] = {}
@@ -308,7 +318,7 @@ def bands(df: pd.DataFrame, name: str, *, scale: float = 1.0, labels: Mapping[fl
     df
         A scored frame.
     name
-        The scorer, such as ``"relevancy"``; the shipped ones have bands: ``scorekit.columns.BANDS``.
+        The scorer, such as ``"relevancy"``; those with published bands are in ``scorekit.columns.BANDS``.
     scale
         What the scores were multiplied by; above 0.
     labels
@@ -329,11 +339,13 @@ def bands(df: pd.DataFrame, name: str, *, scale: float = 1.0, labels: Mapping[fl
     >>> bands(pd.DataFrame({"relevancy_score": [1.0, 0.5, 0.0, None]}), "relevancy").tolist()
     ['fully answers', 'partially answers', 'unrelated', nan]
     """
+    name = name.removesuffix("_score")
     score = require(require_frame(df, "bands"), f"{name}_score", "bands")
     if not scale > 0:
         raise OptionRangeError.from_value("scale", scale, "above 0")
     if labels is None and name not in BANDS:
-        raise UnknownOptionError.from_value("name", name, BANDS)
+        msg = f"{name!r} has no published bands; {listed(BANDS)} have. Pass labels={{0.0: 'low', 0.5: 'high'}} for bands of your own."
+        raise UnknownOptionError(msg)
     cuts = sorted(labels.items()) if labels is not None else list(BANDS[name])
     values = score.to_numpy(dtype=np.float64, na_value=np.nan) / scale
     codes = np.full(len(values), -1, dtype=np.int64)

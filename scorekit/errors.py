@@ -42,9 +42,11 @@ class MissingColumnError(ScorekitError, KeyError):
         """Say who needs which column, what the frame has, and the nearest name."""
         names = [str(column) for column in present]
         has = f"the frame has {listed(names)}" if names else "the frame has no columns"
-        hint = ""
-        if (near := nearest(needed, names)) is not None:
+        near = nearest(needed, names)
+        if near is not None:
             hint = f" Did you mean {keyword}={near!r}?" if keyword else f" Did you mean {near!r}?"
+        else:
+            hint = f" Pass {keyword}= with the name of the column that holds it." if keyword and names else ""
         return cls(f"{who} needs a column {needed!r}; {has}.{hint}")
 
 
@@ -79,7 +81,8 @@ class UnknownOptionError(ScorekitError, ValueError):
         names = [str(choice) for choice in choices]
         near = nearest(str(value), names)
         hint = f" Did you mean {near!r}?" if near is not None else ""
-        return cls(f"{option}={value!r} is not known; choose one of {listed(names)}.{hint}")
+        choice = f"choose one of {listed(names)}." if names else "there is none to choose from."
+        return cls(f"{option}={value!r} is not known; {choice}{hint}")
 
 
 class OptionRangeError(ScorekitError, ValueError):
@@ -124,7 +127,7 @@ def nearest(name: str, names: Sequence[str]) -> str | None:
 
     Case and white space around a name do not count: ``"Answer "`` is a slip of ``"answer"``.
     """
-    found = process.extractOne(name, names, scorer=fuzz.WRatio, processor=lambda text: text.strip().casefold(), score_cutoff=70)
+    found = process.extractOne(name, names, scorer=fuzz.WRatio, processor=lambda text: text.strip().casefold(), score_cutoff=75)
     return None if found is None else found[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -56,7 +57,9 @@ def progress_bar(total: int, label: str, progress: Progress, *, shown: bool) -> 
         return
     from tqdm.auto import tqdm
 
-    with tqdm(total=total, desc=label, unit="row", delay=SILENT_S) as bar:
+    alive = tqdm.__module__ == "tqdm.auto" or (sys.stderr is not None and sys.stderr.isatty())  # a notebook, or a terminal
+    calm = 0.1 if alive else 10.0  # a log file wants few lines
+    with tqdm(total=total, desc=label, unit="row", delay=SILENT_S, mininterval=calm) as bar:
 
         def show() -> None:
             if progress.tokens or progress.errors:

@@ -34,6 +34,7 @@ def score(
     keep_prompts: bool = False,
     usage: bool = False,
     progress: bool = True,
+    **columns: str,
 ) -> pd.DataFrame:
     """Return the frame with the columns of several scorers added.
 
@@ -50,6 +51,8 @@ def score(
         Passed to each scorer that takes such an argument and does not have it bound already.
     progress
         Show one bar for all when it takes more than 2 seconds.
+    **columns
+        Which column stands for one that the scorers need, ``input="question", output="answer"``: passed to each scorer that reads it.
 
     Returns
     -------
@@ -73,7 +76,9 @@ def score(
     ['tone_score', 'text_difference_score']
     """
     require_frame(df, "score")
-    jobs = [_Job.of(scorer, {"judge": judge, "keep_prompts": keep_prompts, "usage": usage}) for scorer in _as_list(scorers)]
+    settings = {"judge": judge, "keep_prompts": keep_prompts, "usage": usage}
+    jobs = [_Job.of(scorer, settings, columns) for scorer in _as_list(scorers)]
+    _refuse_unread(columns, jobs)
     for job in jobs:
         job.rehearse(df)
     _refuse_shared_columns(jobs)
@@ -111,15 +116,18 @@ class _Job:
     call: ScorerLike
     judged: bool
     name: str | None
+    reads: frozenset[str] = frozenset()
     columns: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     result: pd.DataFrame | None = None
 
     @classmethod
-    def of(cls, scorer: object, settings: Mapping[str, Any]) -> _Job:
-        """Bind the settings that the scorer takes and does not have already."""
+    def of(cls, scorer: object, settings: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> _Job:
+        """Bind the settings and the columns that the scorer takes and does not have already."""
+        columns = columns or {}
         if not callable(scorer):
-            hint = "Pass functions such as score_tone, partials of them, or Scorer values."
+            example = f"score_{scorer}" if isinstance(scorer, str) else "score_tone"
+            hint = f"Pass functions such as {example}, partials of them, or Scorer values."
             raise ArgumentTypeError.from_value("a scorer", scorer, "a callable from a frame to a frame", hint)
         bound: dict[str, Any] = {}
         function: Any = scorer
@@ -128,6 +136,8 @@ class _Job:
             function = function.func
         parameters = inspect.signature(function).parameters if not isinstance(function, type) else {}
         free = {name: value for name, value in settings.items() if name in parameters and name not in bound and value is not None}
+        reads = frozenset(function.needs if isinstance(function, Scorer) else parameters) & frozenset(columns)
+        free |= {need: columns[need] for need in reads if need not in bound}
         if isinstance(function, Scorer):
             name: object = function.name
             judged = bool(function.prompts)
@@ -135,7 +145,7 @@ class _Job:
             default = parameters["name"].default if "name" in parameters else None
             name, judged = bound.get("name", default), "judge" in parameters
         label = getattr(function, "__name__", None) or str(name)
-        return cls(label, partial(scorer, **free) if free else scorer, judged, name if isinstance(name, str) else None)
+        return cls(label, partial(scorer, **free) if free else scorer, judged, name if isinstance(name, str) else None, reads)
 
     def rehearse(self, df: pd.DataFrame) -> None:
         """Call the scorer on no rows: what is wrong for every row raises here, and the result names its columns."""
@@ -180,6 +190,14 @@ def _as_list(scorers: Iterable[ScorerLike] | ScorerLike) -> list[ScorerLike]:
         msg = "score needs at least one scorer, such as [score_relevancy, score_tone]."
         raise ArgumentTypeError(msg)
     return found
+
+
+def _refuse_unread(columns: Mapping[str, str], jobs: list[_Job]) -> None:
+    """Raise where no scorer of the call reads a column that was named."""
+    for keyword in columns:
+        if not any(keyword in job.reads for job in jobs):
+            msg = f"score has no argument {keyword!r}, and none of its scorers reads a column of that name; set options with functools.partial."
+            raise ArgumentTypeError(msg)
 
 
 def _refuse_shared_columns(jobs: list[_Job]) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from scorekit.columns import score_names
+from scorekit.errors import UnknownOptionError, listed
 from scorekit.judge.replies import Answer, Request
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class FakeJudge:
             else:
                 value = request.reply.model_validate(dict(reply), context=request.context)
         except ValidationError as error:
-            return Answer(error="reply_invalid", reason=f"The reply is invalid: {error.errors()[0]['msg']}", text=str(reply), calls=1)
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            return Answer(error="reply_invalid", reason=f"The reply is invalid: {where}: {first['msg']}", text=str(reply), calls=1)
         return Answer(value=value, text=str(reply), calls=1)
 
     def _scripted(self, request: Request) -> Reply:
@@ -95,7 +98,10 @@ class FakeJudge:
         if callable(self.replies):
             return self.replies(request)
         step = request.step.rsplit(".", 1)[-1]
-        reply = self.replies[request.step] if request.step in self.replies else self.replies[step]
+        if request.step not in self.replies and step not in self.replies:
+            msg = f"The script has no reply for {request.step!r}; it has {listed(self.replies)}."
+            raise UnknownOptionError(msg)
+        reply = self.replies.get(request.step, self.replies.get(step, ""))
         return reply(request) if callable(reply) else reply
 
 

@@ -99,7 +99,7 @@ def test_unnest_multiindex_is_kept():
 
 
 def test_unnest_unknown_scorer_names_the_choices():
-    with pytest.raises(UnknownOptionError, match="choose one of 'relevancy'"):
+    with pytest.raises(UnknownOptionError, match="'relevance' has none here; the frame has lists of 'relevancy'"):
         unnest(pd.DataFrame(RELEVANCY), "relevance")
 
 

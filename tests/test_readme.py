@@ -27,8 +27,9 @@ def test_readme_first_score_prints_what_it_says(capsys):
 
 def test_readme_scorers_of_your_own_run():
     space = {"sk": sk, "df": pd.DataFrame({"input": ["q"], "output": ["See http://x.org"]})}
-    space["judge"] = FakeJudge({"analyze": {"polite": 0.5, "reason": "Plain."}})
-    exec(compile(block_with("has_link"), "README.md", "exec"), space)
+    fake = FakeJudge({"analyze": {"degree": 0.5, "reason": "Plain."}})
+    code = block_with("has_link").replace('sk.Judge("openai/gpt-5-mini")', "fake")
+    exec(compile(code, "README.md", "exec"), {"fake": fake} | space, space)
     assert space["scored"][["has_link_score", "polite_score"]].values.tolist() == [[1.0, 0.5]]
     assert space["scored"]["has_link_reason"].tolist() == ["Has a link."]
 

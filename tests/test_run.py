@@ -148,3 +148,15 @@ def test_run_one_missing_text_has_an_error_and_no_score():
 def test_run_one_ids_differ():
     first, second = (sk.run_one(sk.score_text_difference, input="a", output="b").run_id for _ in range(2))
     assert first != second
+
+
+def test_score_maps_columns_for_every_scorer_that_reads_them():
+    df = DF.rename(columns={"input": "q", "output": "a"})
+    has_x = sk.Scorer("has_x", needs=("output",), generate_score=lambda rows: rows["output"].str.contains("x"))
+    scored = sk.score(df, [sk.score_text_difference, has_x, partial(sk.score_relevancy, judge=FakeJudge(REPLIES))], input="q", output="a")
+    assert [column for column in scored.columns if column.endswith("_score")] == ["text_difference_score", "has_x_score", "relevancy_score"]
+
+
+def test_score_column_that_no_scorer_reads_raises():
+    with pytest.raises(ArgumentTypeError, match="score has no argument 'lexicon'"):
+        sk.score(DF, [sk.score_text_difference], lexicon="afinn")

@@ -20,7 +20,13 @@ NUMBERS: Final = ("mean", "ci_low", "ci_high", "n", "unscored", "errors", "min",
 
 
 def summarize(
-    df: pd.DataFrame, /, *, by: str | Sequence[str] | None = None, scores: str | Sequence[str] | None = None, confidence: float = 0.95
+    df: pd.DataFrame,
+    /,
+    *,
+    by: str | Sequence[str] | None = None,
+    scores: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    scale: float | None = None,
 ) -> pd.DataFrame:
     """Return one row per score, or per score and group, of a scored frame.
 
@@ -35,6 +41,9 @@ def summarize(
         Names of scorers, such as ``"relevancy"``; by default every scorer that has scored the frame.
     confidence
         Of the interval around the mean, above 0 and below 1.
+    scale
+        The highest score there can be: the interval is cut to 0..scale, where the mean must lie. None takes 1 where all scores lie in 0..1, and
+        cuts nothing elsewhere.
 
     Returns
     -------
@@ -78,6 +87,8 @@ def summarize(
     ['', 'not_scorable: 1']
     """
     frame = require_frame(df, "summarize")
+    if scale is not None and not scale > 0:
+        raise OptionRangeError.from_value("scale", scale, "above 0")
     if not 0 < confidence < 1:
         raise OptionRangeError.from_value("confidence", confidence, "above 0 and below 1")
     names = select_scores(frame, scores, "summarize")
@@ -87,7 +98,7 @@ def summarize(
         raise ColumnConflictError(msg)
     columns = [require(frame, key, "summarize", "by") for key in keys]
     groups = group_rows(columns, len(frame))
-    rows = [_describe(frame, name, positions, confidence) for name in names for positions in groups]
+    rows = [_describe(frame, name, positions, confidence, scale) for name in names for positions in groups]
     first = np.array([positions[0] for positions in groups if len(positions)] * len(names), dtype=np.intp)
     result = pd.DataFrame(
         {
@@ -120,7 +131,7 @@ def select_scores(df: pd.DataFrame, scores: str | Iterable[str] | None, who: str
         for name in present:
             require(df, f"{name}_score", who)
         return present
-    names = [scores] if isinstance(scores, str) else list(scores)
+    names = [str(name) if f"{name}_score" in df.columns else str(name).removesuffix("_score") for name in _as_list(scores)]
     for name in names:
         if f"{name}_score" not in df.columns:
             near = nearest(str(name).removesuffix("_score"), present)
@@ -132,6 +143,11 @@ def select_scores(df: pd.DataFrame, scores: str | Iterable[str] | None, who: str
             msg = f"{who}: the column '{name}_score' must hold numbers; its dtype is {column.dtype}. Convert it with pd.to_numeric first."
             raise ArgumentTypeError(msg)
     return names
+
+
+def _as_list(names: str | Iterable[str]) -> list[str]:
+    """Return names as a list; a single one is a list of one."""
+    return [names] if isinstance(names, str) else list(names)
 
 
 def read_score(df: pd.DataFrame, name: str) -> NDArray[np.float64]:
@@ -162,9 +178,10 @@ def _codes(column: pd.Series[Any]) -> NDArray[np.intp]:
     return np.where(codes < 0, len(column), codes)
 
 
-def _describe(df: pd.DataFrame, name: str, positions: NDArray[np.intp], confidence: float) -> dict[str, Any]:
+def _describe(df: pd.DataFrame, name: str, positions: NDArray[np.intp], confidence: float, scale: float | None) -> dict[str, Any]:
     """Return the numbers of one score in one group."""
-    values = read_score(df, name)[positions]
+    every = read_score(df, name)
+    values = every[positions]
     there = values[~np.isnan(values)]
     interval = mean_interval(there, confidence=confidence)
     quantiles = (there.min(), float(np.median(there)), there.max()) if len(there) else (np.nan,) * 3
@@ -173,14 +190,22 @@ def _describe(df: pd.DataFrame, name: str, positions: NDArray[np.intp], confiden
     ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
     return {
         "mean": interval.mean,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
+        **dict(zip(("ci_low", "ci_high"), _cut(interval.low, interval.high, every, scale), strict=True)),
         "n": interval.n,
         "unscored": len(values) - interval.n,
         "errors": ", ".join(f"{code}: {count}" for code, count in ordered),
         **dict(zip(("min", "median", "max"), quantiles, strict=True)),
         "judges": ", ".join(sorted(set(_texts(df, f"{name}_judge", positions)))),
     }
+
+
+def _cut(low: float, high: float, scores: NDArray[np.float64], scale: float | None) -> tuple[float, float]:
+    """Return the ends of an interval within 0..scale, where every score lies there."""
+    top = 1.0 if scale is None else scale
+    there = scores[~np.isnan(scores)]
+    if len(there) and there.min() >= 0 and there.max() <= top:
+        return float(np.maximum(low, 0.0)), float(np.minimum(high, top))
+    return low, high
 
 
 def _texts(df: pd.DataFrame, column: str, positions: NDArray[np.intp]) -> list[str]:

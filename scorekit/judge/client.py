@@ -200,6 +200,6 @@ def resolve_judge(judge: Any) -> Any:
         return LocalJudge()
     if isinstance(judge, str):
         return LocalJudge() if judge.strip().lower() == "local" else Judge(judge)
-    if isinstance(judge, LocalJudge) or callable(getattr(judge, "submit", None)):
+    if not isinstance(judge, type) and (isinstance(judge, LocalJudge) or callable(getattr(judge, "submit", None))):
         return judge
     raise ArgumentTypeError.from_value("judge", judge, "a Judge, the name of a model such as 'openai/gpt-5-mini', or 'local'")

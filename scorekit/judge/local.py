@@ -236,12 +236,17 @@ def _repeats(question: str, statement: str) -> bool:
 def _explanation(score: float, statements: list[str], results: list[dict[str, Any]], scale: float) -> str:
     """Return one row's reason."""
     said = [result["result"] for result in results]
-    count = said.count("yes")
-    parts = [f"{count} of {len(said)} statement{'' if len(said) == 1 else 's'} {'is' if count == 1 else 'are'} about the question"]
-    if unsure := said.count("unsure"):
-        parts.append(f"{unsure} may be")
-    if "no" in said:
-        first = _SPACE.sub(" ", statements[results[said.index("no")]["statement"] - 1])
-        others = f" and {said.count('no') - 1} more" if said.count("no") > 1 else ""
-        parts.append(f"not about it: “{shown(first)}”{others}")
-    return f"{'; '.join(parts)}. Score {score:.2g} of {scale:g} by the local judge, which is rough."
+    count, unsure, off = (said.count(word) for word in ("yes", "unsure", "no"))
+    first = f"“{shown(_SPACE.sub(' ', statements[results[said.index('no')]['statement'] - 1]))}”" if off else ""
+    if len(said) == 1:
+        told = (
+            f"The one statement is not about the question: {first}"
+            if off
+            else f"The one statement {'may be' if unsure else 'is'} about the question"
+        )
+    else:
+        parts = [f"{count} of {len(said)} statements {'is' if count == 1 else 'are'} about the question"]
+        parts += [f"{unsure} may be"] if unsure else []
+        parts += [f"not about it: {first}{f' and {off - 1} more' if off > 1 else ''}"] if off else []
+        told = "; ".join(parts)
+    return f"{told}. Score {score:.2g} of {scale:g} by the local judge, which is rough."

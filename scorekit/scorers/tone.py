@@ -246,9 +246,10 @@ def explain(rows: pd.DataFrame, *, mode: Mode, reference: str | None) -> pd.Seri
 def _reason(response: str, other: str, first: float, second: float, difference: float, mean: float, variance: float, carried: bool) -> str:  # noqa: FBT001
     """Say one row's fields."""
     if not math.isnan(variance):  # the row was scored for stability
+        why = "The output is empty, so this is the stability of the input alone. " if response == "input" else ""
         if not carried:
-            return f"No word of the {response} carries sentiment, so there is none that could vary."
-        return f"The sentiment of the {response} averages {mean:+z.2f} over its sentences, with a variance of {variance:.2f}."
+            return f"{why}No word of the {response} carries sentiment, so there is none that could vary."
+        return f"{why}The sentiment of the {response} averages {mean:+z.2f} over its sentences, with a variance of {variance:.2f}."
     if not carried:
         return f"No word of the {response} or the {other} carries sentiment, so there is none that could differ."
     return f"The {response}'s sentiment is {first:+z.2f}, the {other}'s {second:+z.2f}: they differ by {difference:.2f}."

@@ -192,7 +192,7 @@ def figure_statements(
     figure = _stacked(sums, of, worst, [groups[i].label for i in worst], lower=lower)
     what = "rows" if by is None else f"groups by {joined_names(by)}"
     limit = f"all {len(drawn):,} {what}" if len(worst) == len(drawn) else f"the {len(worst):,} worst of {len(drawn):,} {what}"
-    subtitle = f"{limit}, worst first; number of statements in brackets"
+    subtitle = f"{limit}, worst first, an unsure counted half; number of statements in brackets"
     subtitle += f"; {bare:,} rows without statements are not drawn" if bare else ""
     direction = "a yes is bad" if lower else "a yes is good"
     title = f"Verdicts of {escaped(name)}: {direction}"

@@ -136,10 +136,22 @@ def test_summarize_unscored_frame_raises_and_says_what_to_do():
         summarize(pd.DataFrame({"input": ["a"]}))
 
 
-@pytest.mark.parametrize("name", ["relevancey", "relevancy_score", "Relevancy"])
+@pytest.mark.parametrize("name", ["relevancey", "Relevancy"])
 def test_summarize_unknown_score_raises_with_the_nearest(name):
     with pytest.raises(MissingColumnError, match="Did you mean 'relevancy'"):
         summarize(scored(), scores=name)
+
+
+def test_summarize_takes_the_column_s_name_for_the_scorer_s():
+    pd.testing.assert_frame_equal(summarize(scored(), scores="relevancy_score"), summarize(scored(), scores="relevancy"))
+
+
+def test_summarize_interval_stays_where_scores_can_be():
+    df = pd.DataFrame({"tone_score": [0.9, 1.0, 1.0], "rate_score": [9.0, 10.0, 10.0]})
+    found = summarize(df).set_index("score")
+    assert found.loc["tone", "ci_high"] == 1.0
+    assert found.loc["rate", "ci_high"] > 10
+    assert summarize(df, scores="rate", scale=10)["ci_high"].tolist() == [10.0]
 
 
 def test_summarize_unknown_group_raises_with_the_nearest():

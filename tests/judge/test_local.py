@@ -274,7 +274,7 @@ def verdicts(*results):
 @pytest.mark.parametrize(
     ("results", "score", "scale", "reason"),
     [
-        (("yes",), 1.0, 1.0, "1 of 1 statement is about the question. Score 1 of 1 by the local judge, which is rough."),
+        (("yes",), 1.0, 1.0, "The one statement is about the question. Score 1 of 1 by the local judge, which is rough."),
         (
             ("yes", "yes", "unsure"),
             7.667,
@@ -291,7 +291,7 @@ def verdicts(*results):
             ("no",),
             0.0,
             0.0,
-            "0 of 1 statement are about the question; not about it: “s 1”. Score 0 of 0 by the local judge, which is rough.",
+            "The one statement is not about the question: “s 1”. Score 0 of 0 by the local judge, which is rough.",
         ),
     ],
 )

@@ -95,7 +95,9 @@ def test_prompt_reply_that_is_no_model_raises():
 
 
 def test_with_examples_shows_them_as_earlier_turns():
-    prompt = Prompt("{{ output }} on {{ scale }}", reply=Fits).with_examples(({"output": "a"}, {"fits": 1.0}), ({"output": "b"}, {"fits": 0.0}))
+    prompt = Prompt("{{ output }} on {{ scale }}", reply=Fits).with_examples(
+        ({"output": "a"}, {"fits": 1.0}), ({"output": "b"}, {"fits": 0.0})
+    )
     assert [message["content"] for message in prompt.render({"output": "c"}, {"scale": 1})][1:] == [
         "<output>\na\n</output> on 1",
         '{"fits": 1.0}',

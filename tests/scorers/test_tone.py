@@ -247,7 +247,12 @@ def test_score_tone_stability_of_the_output_ignores_the_script_of_the_input():
     [
         ("I love this!", "I hate this!", {}, "The input's sentiment is +0.67, the output's -0.61: they differ by 1.28."),
         ("The table", "A chair", {}, "No word of the input or the output carries sentiment, so there is none that could differ."),
-        ("Great! Awful.", "", {}, "The sentiment of the input averages +0.10 over its sentences, with a variance of 0.31."),
+        (
+            "Great! Awful.",
+            "",
+            {},
+            "The output is empty, so this is the stability of the input alone. The sentiment of the input averages +0.10 over its sentences, with a variance of 0.31.",
+        ),
         ("", "A chair.", {"mode": "stability"}, "No word of the output carries sentiment, so there is none that could vary."),
     ],
 )
