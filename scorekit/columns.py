@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, UnknownOptionError, listed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ERROR_CODES: Final = (
     "missing_input",
@@ -65,7 +69,7 @@ def require_frame(df: object, who: str) -> pd.DataFrame:
     raise ArgumentTypeError.from_value(f"{who}: the first argument", df, "a pandas DataFrame", hint)
 
 
-def require(df: pd.DataFrame, column: str, who: str, keyword: str | None = None) -> pd.Series[Any]:
+def require(df: pd.DataFrame, column: Hashable, who: str, keyword: str | None = None) -> pd.Series[Any]:
     """Return the one column of that name.
 
     Raises
@@ -77,9 +81,9 @@ def require(df: pd.DataFrame, column: str, who: str, keyword: str | None = None)
     """
     count = int((df.columns == column).sum())
     if count == 0:
-        raise MissingColumnError.from_columns(who, column, df.columns, keyword)
+        raise MissingColumnError.from_columns(who, str(column), df.columns, keyword)
     if count > 1:
-        raise ColumnConflictError.from_duplicate(who, column, count)
+        raise ColumnConflictError.from_duplicate(who, str(column), count)
     found: pd.Series[Any] = df[column]
     return found
 
@@ -87,8 +91,7 @@ def require(df: pd.DataFrame, column: str, who: str, keyword: str | None = None)
 def score_names(df: pd.DataFrame) -> list[str]:
     """Return the names of the scorers that have scored the frame, in column order.
 
-    A scorer has scored it where ``<name>_score``, ``<name>_reason`` and ``<name>_error`` are all there, or where a ``<name>_score`` column
-    of numbers is (a scorer of the user's own).
+    Every column of numbers whose name ends in ``_score`` counts, so that scorers of the user's own do: ``credit_score`` is taken for one too.
 
     Examples
     --------
@@ -115,10 +118,32 @@ def add_result(df: pd.DataFrame, name: str, result: pd.DataFrame, known: Iterabl
     """
     kept = df.drop(columns=[column for column in known if column in df.columns]) if _owns(df, name) else df
     refuse_conflicts(kept, name, result.columns)
-    result = result.set_axis(df.index, axis=0)
-    added = pd.concat([kept, result], axis=1)
-    added.attrs = dict(df.attrs)
-    return added
+    return joined(df, kept, [result])
+
+
+def joined(df: pd.DataFrame, kept: pd.DataFrame, results: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the ``kept`` columns of ``df`` and those of the results, row by row in their order, with the index, attrs and columns' name of ``df``."""
+    parts = [kept.copy(deep=False), *(result.set_axis(df.index, axis=0) for result in results)]
+    for part in parts:
+        part.attrs = {}  # concat compares them, and arrays in them do not compare
+    found = pd.concat(parts, axis=1)
+    found.attrs = dict(df.attrs)
+    found.columns.names = df.columns.names
+    return found
+
+
+def owned_columns(df: pd.DataFrame, name: str) -> list[str]:
+    """Return the columns ``<name>_...`` that are a scorer's, not those of another scorer whose name begins alike.
+
+    Examples
+    --------
+    >>> df = pd.DataFrame(columns=["tone_score", "tone_yes", "tone_b_score", "tone_b_reason", "tone_b_error", "tone_b_yes"])
+    >>> owned_columns(df, "tone")
+    ['tone_score', 'tone_yes']
+    """
+    texts = [column for column in df.columns if isinstance(column, str)]
+    others = [match[1] for column in texts if (match := _SCORE.match(column)) and len(match[1]) > len(name) and _owns(df, match[1])]
+    return [column for column in texts if column.startswith(f"{name}_") and not column.startswith(tuple(f"{other}_" for other in others))]
 
 
 def refuse_conflicts(df: pd.DataFrame, name: str, columns: Iterable[str], known: Iterable[str] = ()) -> None:
@@ -136,7 +161,7 @@ def _owns(df: pd.DataFrame, name: str) -> bool:
 
 def to_json(value: object) -> str | None:
     """Return a nested field as JSON text, or None for a missing one; a text with a lone surrogate is written in ASCII."""
-    if value is None:
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return None
     text = json.dumps(value, ensure_ascii=False, default=_plain)
     try:
@@ -151,7 +176,9 @@ def _plain(value: object) -> object:
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", by_alias=False)
+    if value is pd.NA:
+        return None
     msg = f"A field of kind {type(value).__name__} cannot be written as JSON."
     raise TypeError(msg)
 
@@ -190,17 +217,20 @@ def read_steps(df: pd.DataFrame, column: str) -> pd.Series[Any]:
         msg = f"read_steps needs the name of a column with lists, not of a scorer: {listed(lists)}."
         raise MissingColumnError(msg)
     cells = require(df, column, "read_steps")
-    missing = cells.isna().to_numpy(dtype=bool)
-    values: list[Any] = [None] * len(cells)
-    for i in np.flatnonzero(~missing):
-        cell = cells.iloc[i]
+    values: list[Any] = []
+    for i, cell in enumerate(_with_none(cells)):
         try:
-            values[i] = json.loads(cell)
-        except (TypeError, ValueError) as error:
+            values.append(None if cell is None else json.loads(cell))
+        except (TypeError, ValueError, RecursionError) as error:
             kind = "text that is not JSON" if isinstance(cell, str) else f"a {type(cell).__name__}"
             msg = f"read_steps reads JSON text, but {column!r} has {kind} in row {i} (counted from 0)."
             raise ArgumentTypeError(msg) from error
     return pd.Series(values, index=df.index, name=column, dtype=object)
+
+
+def _with_none(cells: pd.Series[Any]) -> list[Any]:
+    """Return the cells as Python objects, None where one is missing."""
+    return cells.astype(object).where(cells.notna(), None).tolist()
 
 
 def unnest(df: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -217,7 +247,8 @@ def unnest(df: pd.DataFrame, name: str) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The index of the row that each item came from, repeated; ``<item>_number`` from 1, the item's text, and the fields of its verdict.
-        For relevancy: ``statement_number`` (int64), ``statement``, ``result``, ``reason`` (string). Rows without items have no row here.
+        For relevancy: ``statement_number`` (int64), ``statement``, ``result``, ``reason`` (string). Rows without items have no row here; the
+        statements of a row that failed before they were judged have no result.
 
     Raises
     ------
@@ -237,62 +268,60 @@ def unnest(df: pd.DataFrame, name: str) -> pd.DataFrame:
     """
     require_frame(df, "unnest")
     name = name.removesuffix("_score")
-    lists = {column: values for column in _text_columns(df, name) if (values := _lists(df[column])) is not None}
-    texts = {column: values for column, values in lists.items() if _all_of(values, str)}
-    records = {column: values for column, values in lists.items() if column not in texts and _all_of(values, dict)}
+    nested = [column for column in owned_columns(df, name) if _may_nest(df, column, name)]
+    lists = {column.removeprefix(f"{name}_"): values for column in nested if (values := _lists(df[column])) is not None}
     if not lists:
-        nested = sorted({str(column).removesuffix("_results") for column in df.columns if str(column).endswith("_results")})
+        others = sorted({str(column).removesuffix("_results") for column in df.columns if str(column).endswith("_results")})
         has = (
-            f"the frame has lists of {listed(nested)}" if nested else "the frame has none; score it first, with score_relevancy for example"
+            f"the frame has lists of {listed(others)}" if others else "the frame has none; score it first, with score_relevancy for example"
         )
         msg = f"unnest reads the lists that a scorer keeps, such as statements and verdicts, but {name!r} has none here; {has}."
         raise UnknownOptionError(msg)
-    lead = next(iter(records or texts or lists))
-    counts = np.array([len(value) if value is not None else 0 for value in lists[lead]], dtype=np.int64)
-    items: dict[str, pd.Series[Any]] = {}
-    for column, values in texts.items():
-        if [len(value or ()) for value in values] == counts.tolist():
-            flat = [item for value in values for item in value or ()]
-            items[_singular(column.removeprefix(f"{name}_"))] = pd.Series(flat, dtype="string")
+    records = {field: values for field, values in lists.items() if _holds(field, values, dict)}
+    texts = {field: values for field, values in lists.items() if field not in records and _holds(field, values, str)}
+    counts = np.array([max(map(len, cells)) for cells in zip(*({**texts, **records} or lists).values(), strict=True)], dtype=np.int64)
+    items = {_singular(field): _flat(values, counts) for field, values in texts.items()}
     number = f"{next(iter(items), 'item')}_number"
-    columns: dict[str, Any] = {number: np.concatenate([np.arange(1, n + 1) for n in counts] or [np.zeros(0, np.int64)]).astype(np.int64)}
-    columns |= items
-    for column, values in records.items():
-        if [len(value or ()) for value in values] != counts.tolist():
-            continue
-        flat_records = [item for value in values for item in value or ()]
-        for key in dict.fromkeys(key for record in flat_records for key in record):
+    columns: dict[str, Any] = {number: np.concatenate([np.arange(1, count + 1) for count in counts] or [np.zeros(0)]).astype(np.int64)}
+    columns |= {item: pd.Series(flat, dtype="string") for item, flat in items.items()}
+    for field, values in records.items():
+        flat = _flat(values, counts)
+        keys = dict.fromkeys(key for record in flat for key in record or ())
+        for key in keys or dict.fromkeys(("result", "reason")):
             if f"{key}_number" != number:
-                columns[key if key not in columns else f"{column.removeprefix(f'{name}_')}_{key}"] = _typed(
-                    [record.get(key) for record in flat_records]
-                )
+                columns[key if key not in columns else f"{field}_{key}"] = _typed([(record or {}).get(key) for record in flat])
     return pd.DataFrame(columns).set_axis(df.index.repeat(counts), axis=0)
 
 
-def _text_columns(df: pd.DataFrame, name: str) -> list[str]:
-    """Return the scorer's own columns that may hold JSON text."""
-    plain = {f"{name}_{part}" for part in ("score", "reason", "error", "judge")}
-    mine = [column for column in df.columns if isinstance(column, str) and column.startswith(f"{name}_") and column not in plain]
-    return [column for column in mine if not pd.api.types.is_numeric_dtype(df[column].dtype) and not column.endswith("_prompt")]
+def _may_nest(df: pd.DataFrame, column: str, name: str) -> bool:
+    """Return whether a column of a scorer may hold JSON lists."""
+    plain = column in {f"{name}_{part}" for part in ("score", "reason", "error", "judge", "repeats")} or column.endswith("_prompt")
+    return not plain and not pd.api.types.is_numeric_dtype(df[column].dtype)
 
 
-def _lists(cells: pd.Series[Any]) -> list[list[Any] | None] | None:
-    """Return the lists that a column spells in JSON, or None where any cell spells something else."""
-    values: list[list[Any] | None] = []
-    for cell in cells.astype(object).where(cells.notna(), None):
+def _lists(cells: pd.Series[Any]) -> list[list[Any]] | None:
+    """Return the lists that a column spells in JSON, empty ones for missing cells; None where any cell spells something else."""
+    values: list[list[Any]] = []
+    for cell in _with_none(cells):
         try:
-            value = None if cell is None else json.loads(cell)
-        except (TypeError, ValueError):
+            value = [] if cell is None else json.loads(cell)
+        except (TypeError, ValueError, RecursionError):
             return None
-        if value is not None and not isinstance(value, list):
+        if not isinstance(value, list):
             return None
         values.append(value)
-    return values if any(value is not None for value in values) else None
+    return values
 
 
-def _all_of(values: Iterable[list[Any] | None], kind: type) -> bool:
-    """Return whether every item of every list is of one kind."""
-    return all(isinstance(item, kind) for value in values for item in value or ())
+def _holds(field: str, values: Iterable[list[Any]], kind: type) -> bool:
+    """Return whether a field's lists hold items of one kind; where all are empty, ``results`` hold records and other fields texts."""
+    kinds = {type(item) for value in values for item in value}
+    return kinds == {kind} if kinds else (field == "results") == (kind is dict)
+
+
+def _flat(values: Sequence[list[Any]], counts: NDArray[np.int64]) -> list[Any]:
+    """Return the items of all lists in one, with None where a list is shorter than its row's count."""
+    return [item for value, count in zip(values, counts.tolist(), strict=True) for item in (*value, *[None] * (count - len(value)))]
 
 
 def _singular(field: str) -> str:
@@ -341,8 +370,12 @@ def bands(df: pd.DataFrame, name: str, *, scale: float = 1.0, labels: Mapping[fl
     """
     name = name.removesuffix("_score")
     score = require(require_frame(df, "bands"), f"{name}_score", "bands")
-    if not scale > 0:
-        raise OptionRangeError.from_value("scale", scale, "above 0")
+    if isinstance(scale, bool) or not isinstance(scale, Real):
+        raise ArgumentTypeError.from_value("scale", scale, "a number")
+    if not 0 < scale < np.inf:
+        raise OptionRangeError.from_value("scale", scale, "above 0, and finite")
+    if labels is not None and (not labels or len(set(labels.values())) < len(labels)):
+        raise OptionRangeError.from_value("labels", dict(labels), "a mapping from lower ends to labels that differ, one at least")
     if labels is None and name not in BANDS:
         msg = f"{name!r} has no published bands; {listed(BANDS)} have. Pass labels={{0.0: 'low', 0.5: 'high'}} for bands of your own."
         raise UnknownOptionError(msg)

@@ -25,6 +25,14 @@ from rapidfuzz import fuzz, process
 
 SHOWN_CHARACTERS = 80
 
+SYNONYMS = {
+    "input": ("question", "query", "prompt", "user_input", "instruction", "q", "request"),
+    "output": ("answer", "response", "completion", "reply", "prediction", "generated", "a", "result"),
+    "context": ("contexts", "document", "documents", "docs", "passages", "retrieved", "source"),
+    "ground_truth": ("reference", "expected", "expected_output", "target", "label", "gold"),
+}
+"""What people call the columns that scorers need."""
+
 
 class ScorekitError(Exception):
     """The base of all exceptions that scorekit raises on purpose."""
@@ -42,7 +50,7 @@ class MissingColumnError(ScorekitError, KeyError):
         """Say who needs which column, what the frame has, and the nearest name."""
         names = [str(column) for column in present]
         has = f"the frame has {listed(names)}" if names else "the frame has no columns"
-        near = nearest(needed, names)
+        near = nearest(needed, names) or next((name for name in names if name.strip().casefold() in SYNONYMS.get(needed, ())), None)
         if near is not None:
             hint = f" Did you mean {keyword}={near!r}?" if keyword else f" Did you mean {near!r}?"
         else:

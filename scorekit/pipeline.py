@@ -1,8 +1,4 @@
-"""How a Scorer's four steps run over rows: a generator per chunk, and one driver that keeps the judge busy with them.
-
-A chunk is a generator: it yields the requests of a step and is sent their answers. The driver runs in the caller's thread, so debuggers and
-Ctrl-C work; only the asking itself happens elsewhere.
-"""
+"""How a Scorer's four steps run over rows: a generator per chunk that yields the requests of a step and is sent their answers."""
 
 from __future__ import annotations
 
@@ -10,53 +6,30 @@ import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from scorekit.errors import ScorerDefinitionError, StepResultError
-from scorekit.judge.loop import wait_any
+from scorekit.columns import to_json
+from scorekit.errors import ScorerDefinitionError, StepResultError, listed
 from scorekit.judge.prompts import Prompt
 from scorekit.judge.replies import Answer, Request
 from scorekit.texts import TEXT
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from numpy.typing import NDArray
-
-    from scorekit.progress import Progress
 
 StepFunction = Callable[..., "pd.DataFrame | pd.Series[Any]"]
 FieldKind = Literal["number", "text", "json"]
 Asking = Generator[tuple[str, list[Request]], list[Answer], "Outcome"]
 """A chunk under way: yields a step's name and requests, is sent the answers, returns the outcome."""
 
-POLL_S = 0.1
-"""How often the driver looks up while it waits: to start more chunks, move the progress bar, and notice a stop."""
+WRITES_REACH = pd.__version__.startswith(("0.", "1.", "2."))
+"""Whether a step that writes into its rows would write into ours: before pandas 3, unless they are copied."""
 
-BACKLOG = 256
-"""A further chunk starts while fewer requests than this are unanswered."""
-
-CANCELLED = "Stopped before this row was done; run the call again to go on from here."
-
-
-class AsksJudge(Protocol):
-    """What a scorer needs of a judge: `Judge` and `FakeJudge` are such, and a user's own may be."""
-
-    @property
-    def label(self) -> str:
-        """The name that the judge column carries."""
-
-    def submit(
-        self, requests: Sequence[Request], *, rank: int = 0, on_answer: Callable[[int, Answer], None] | None = None
-    ) -> Future[list[Answer]]:
-        """Start asking; smaller ranks first; call ``on_answer`` with each answer as it arrives."""
-
-
-class Stopped(BaseException):
-    """Raised inside a scorer that ``score`` has told to stop; never seen outside."""
+NUMBERS = frozenset({"floating", "integer", "mixed-integer-float", "boolean", "decimal", "empty"})
+"""The kinds of object columns, by pandas' ``infer_dtype``, that hold numbers."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +37,7 @@ class Plan:
     """A Scorer's steps, ready to run: what a chunk needs to know."""
 
     name: str
+    needs: tuple[str, ...]
     steps: tuple[tuple[str, StepFunction | Prompt], ...]
     kinds: Mapping[str, FieldKind]
     options: Mapping[str, Any]
@@ -95,21 +69,18 @@ class Outcome:
         self.errors = np.full(self.count, None, dtype=object)
         self.usage = np.zeros((self.count, 3))
 
-    def keep(self, name: str, kind: FieldKind, positions: NDArray[np.intp] | slice, values: Any) -> None:
-        """Write a field's values at the given rows."""
+    def keep(self, name: str, values: NDArray[Any], positions: NDArray[np.intp] | slice) -> None:
+        """Write a field's values at the given rows: floats, or texts as objects."""
         if name not in self.fields:
-            self.fields[name] = np.full(self.count, np.nan) if kind == "number" else np.full(self.count, None, dtype=object)
-        if kind == "number":
-            self.fields[name][positions] = pd.to_numeric(pd.Series(values)).to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
-            self.fields[name][positions] = as_objects(values)
+            self.fields[name] = np.full(self.count, None if values.dtype == object else np.nan, dtype=values.dtype)
+        self.fields[name][positions] = values
 
     def put(self, positions: NDArray[np.intp] | slice, part: Outcome) -> None:
         """Write what became of a part of the rows at their positions."""
         self.score[positions], self.reasons[positions] = part.score, part.reasons
         self.errors[positions], self.usage[positions] = part.errors, part.usage
         for name, values in part.fields.items():
-            self.keep(name, "json" if values.dtype == object else "number", positions, values)
+            self.keep(name, values, positions)
 
     def take(self, rows: NDArray[np.intp], paid: NDArray[np.intp]) -> Outcome:
         """Return the outcome of the given rows, repeated where they repeat; only the rows at ``paid`` have used anything."""
@@ -141,11 +112,11 @@ def averaged(outcomes: Sequence[Outcome]) -> Outcome:
             outcome.errors[positions],
         )
         for name, values in outcome.fields.items():
-            merged.keep(name, "json" if values.dtype == object else "number", positions, values[positions])
+            merged.keep(name, values[positions], positions)
     merged.usage = np.sum([outcome.usage for outcome in outcomes], axis=0)
     highest, lowest = np.where(given, scores, -np.inf).max(axis=0), np.where(given, scores, np.inf).min(axis=0)
     merged.fields["spread"] = np.where(counts > 0, highest - lowest, np.nan)
-    merged.fields["repeats"] = as_objects([[None if np.isnan(score) else float(score) for score in row] for row in scores.T])
+    merged.fields["repeats"] = as_objects([to_json([None if np.isnan(score) else float(score) for score in row]) for row in scores.T])
     return merged
 
 
@@ -163,20 +134,20 @@ def run_chunk(plan: Plan, rows: pd.DataFrame) -> Generator[tuple[str, list[Reque
             fields, failed = yield from _ask_step(plan, step, work, rows, outcome, alive)
         else:
             fields, failed = _call_step(plan, step, work, rows), np.zeros(len(rows), dtype=bool)
-        stops = _stops(fields.pop("not_scorable", None), len(rows))
-        told = np.array([reason is not None for reason in stops]) if stops is not None else np.zeros(len(rows), dtype=bool)
-        if stops is not None:
-            outcome.errors[alive[told]], outcome.reasons[alive[told]] = "not_scorable", stops[told]
+        told = _stop(outcome, alive, fields.pop("not_scorable", None), plan, step)
         if step == "generate_reason":
             _keep_reasons(outcome, alive, fields.get("reason"), failed)
             break
         if step == "generate_score":
-            told = told | _keep_score(outcome, alive, fields, told, plan.name)
-        for name, values in fields.items():
-            if name in plan.kinds:
-                outcome.keep(name, plan.kinds[name], alive, values)
+            told = told | _keep_score(outcome, alive, fields, told, plan)
+        for name in plan.kinds.keys() & fields.keys():
+            fields[name] = _typed(fields[name], plan.kinds[name], name, plan, step)
+            outcome.keep(name, _kept(fields[name], plan.kinds[name], name, plan, step), alive)
+        if step == "generate_score" and (absent := plan.kinds.keys() - outcome.fields.keys()):
+            msg = f"The scorer {plan.name!r} declares the fields {sorted(absent)}, but no step gave them."
+            raise StepResultError(msg)
         stays = ~(told | failed)
-        rows = _with_fields(rows, fields, plan.kinds)
+        rows = _with_fields(rows, fields)
         if not stays.all():
             rows, alive = rows[stays].reset_index(drop=True), alive[stays]
     else:
@@ -191,7 +162,7 @@ def _ask_step(
     """Run one judged step; return its fields and which rows failed."""
     asked = np.ones(len(rows), dtype=bool)
     if prompt.when is not None:
-        asked = _aligned(prompt.when(rows), rows, plan.name, f"{step} (when=)").to_numpy(dtype=bool)
+        asked = _call_when(plan, step, prompt.when, rows)
     fields = {name: np.full(len(rows), None, dtype=object) for name in prompt.reply.model_fields}
     for name, value in (prompt.otherwise or {}).items():
         fields[name][~asked] = as_objects([value] * int((~asked).sum()))
@@ -208,7 +179,7 @@ def _ask_step(
     requests = _requests(plan, step, prompt, asking)
     if plan.keep_prompts:
         texts = ["\n\n".join(message["content"] for message in request.messages) for request in requests]
-        outcome.keep(f"{step}_prompt", "text", alive[positions], texts)
+        outcome.keep(f"{step}_prompt", as_objects(texts), alive[positions])
     answers = (yield step, requests) if requests else []
     for position, answer in zip(positions, answers, strict=True):
         row = alive[position]
@@ -216,7 +187,7 @@ def _ask_step(
         if answer.error is not None:
             outcome.errors[row], outcome.reasons[row], failed[position] = answer.error, answer.reason, True
         elif answer.value is not None:
-            for name, value in answer.value.model_dump(mode="json").items():
+            for name, value in answer.value.model_dump(mode="json", by_alias=False).items():
                 if name in fields:
                     fields[name][position] = value
     return dict(fields), failed
@@ -226,7 +197,8 @@ def _requests(plan: Plan, step: str, prompt: Prompt, rows: pd.DataFrame) -> list
     """Render the step's prompt for each row."""
     unknown = sorted(prompt.names() - set(rows.columns) - set(plan.options))
     if unknown:
-        msg = f"The template of {plan.name}.{step} reads {unknown}, but no input, option or earlier step is called so; there are {list(rows.columns)}."
+        there = listed([*rows.columns, *plan.options])
+        msg = f"The template of {plan.name}.{step} reads {unknown}, but no input, option or earlier step is called so; there are {there}."
         raise ScorerDefinitionError(msg)
     columns = {name: rows[name].tolist() for name in rows.columns}
     records = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
@@ -239,61 +211,115 @@ def _requests(plan: Plan, step: str, prompt: Prompt, rows: pd.DataFrame) -> list
 def _call_step(plan: Plan, step: str, function: StepFunction, rows: pd.DataFrame) -> dict[str, Any]:
     """Call a whole-column step with the options it names; return its fields by name, in the rows' order."""
     wanted = {name: plan.options[name] for name in option_names(function) if name in plan.options}
+    result = _called(plan, step, function, rows, wanted)
+    alone = {"generate_score": "score", "generate_reason": "reason"}.get(step)
+    if not isinstance(result, pd.DataFrame):
+        name = alone or (result.name if isinstance(result, pd.Series) else None)
+        if name is None:
+            said = "must return a frame of fields, or a series with a name"
+            raise StepResultError(_about(plan, step, f"{said}; it returned {type(result).__name__}."))
+        return {str(name): _aligned(result, rows, plan, step)}
+    if not result.columns.is_unique:
+        raise StepResultError(
+            _about(plan, step, f"returned two columns of one name: {listed(result.columns[result.columns.duplicated()])}.")
+        )
+    fields = {str(name): _aligned(result[name], rows, plan, step) for name in result.columns}
+    if inputs := [name for name in plan.needs if name in fields]:
+        raise StepResultError(_about(plan, step, f"returned a field {inputs[0]!r}, which is the name of an input; give it another name."))
+    return fields
+
+
+def _call_when(plan: Plan, step: str, when: Callable[[pd.DataFrame], Any], rows: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which rows a judged step asks about."""
+    answers = _aligned(_called(plan, f"{step} (when=)", when, rows, {}), rows, plan, f"{step} (when=)")
+    if answers.isna().any() or pd.api.types.infer_dtype(answers) not in ("boolean", "empty"):
+        raise StepResultError(_about(plan, f"{step} (when=)", "must return True or False for every row."))
+    return answers.to_numpy(dtype=bool)
+
+
+def _called(plan: Plan, step: str, function: Callable[..., Any], rows: pd.DataFrame, options: Mapping[str, Any]) -> Any:
+    """Call a function of the scorer's on rows of its own; what it raises says where."""
     try:
-        result = function(rows.copy(deep=False), **wanted)
+        return function(rows.copy(deep=WRITES_REACH), **options)
     except Exception as error:
         error.add_note(f"(raised in step {step} of the scorer {plan.name!r})")
         raise
-    alone = {"generate_score": "score", "generate_reason": "reason"}.get(step)
-    if isinstance(result, pd.DataFrame):
-        return {str(name): _aligned(result[name], rows, plan.name, step) for name in result.columns}
-    name = alone or (result.name if isinstance(result, pd.Series) else None)
-    if name is None:
-        msg = f"Step {step} of the scorer {plan.name!r} must return a frame of fields, or a series with a name; it returned {type(result).__name__}."
-        raise StepResultError(msg)
-    return {str(name): _aligned(result, rows, plan.name, step)}
 
 
-def _aligned(result: Any, rows: pd.DataFrame, scorer: str, step: str) -> pd.Series[Any]:
+def _about(plan: Plan, step: str, what: str) -> str:
+    """Begin a message with the step that it is about."""
+    return f"Step {step} of the scorer {plan.name!r} {what}"
+
+
+def _aligned(result: Any, rows: pd.DataFrame, plan: Plan, step: str) -> pd.Series[Any]:
     """Return a step's column in the rows' order: by label where it has the rows' labels, else by position."""
-    if isinstance(result, (list, tuple, np.ndarray, pd.api.extensions.ExtensionArray)):
+    flat = not isinstance(result, np.ndarray) or result.ndim == 1
+    if flat and isinstance(result, (list, tuple, np.ndarray, pd.api.extensions.ExtensionArray)):
         result = pd.Series(result)
     if not isinstance(result, pd.Series):
-        msg = f"Step {step} of the scorer {scorer!r} must return one value a row, not {type(result).__name__}."
-        raise StepResultError(msg)
+        raise StepResultError(_about(plan, step, f"must return one value a row, not {type(result).__name__}."))
     if len(result) != len(rows):
-        msg = f"Step {step} of the scorer {scorer!r} returned {len(result)} values for {len(rows)} rows."
-        raise StepResultError(msg)
+        raise StepResultError(_about(plan, step, f"returned {len(result)} values for {len(rows)} rows."))
     if result.index.equals(rows.index):
         return result
     if not result.index.is_unique or not result.index.isin(rows.index).all():
-        msg = f"Step {step} of the scorer {scorer!r} returned other row labels than it was given. Keep the index of rows."
-        raise StepResultError(msg)
+        raise StepResultError(_about(plan, step, "returned other row labels than it was given. Keep the index of rows."))
     return result.reindex(rows.index)
 
 
-def _stops(column: pd.Series[Any] | None, count: int) -> NDArray[np.object_] | None:
-    """Return why each row stops, None for rows that go on; None where the step stops none."""
-    if column is None or not count:
-        return None
-    stops = as_objects(column)
-    texts = np.full(count, None, dtype=object)
-    said = np.array([isinstance(text, str) and text != "" for text in stops])
-    texts[said] = stops[said]
-    return texts if said.any() else None
+def _stop(outcome: Outcome, alive: NDArray[np.intp], reasons: Any, plan: Plan, step: str) -> NDArray[np.bool_]:
+    """Stop the rows for which a step says why they cannot be scored; return which those are."""
+    if reasons is None:
+        return np.zeros(len(alive), dtype=bool)
+    texts = as_objects(reasons)
+    told = np.array([isinstance(text, str) and text != "" for text in texts], dtype=bool)
+    if step == "generate_reason" and told.any():
+        raise StepResultError(_about(plan, step, "returned 'not_scorable', but its rows have their score; stop rows in an earlier step."))
+    outcome.errors[alive[told]], outcome.reasons[alive[told]] = "not_scorable", texts[told]
+    return told
 
 
-def _keep_score(outcome: Outcome, alive: NDArray[np.intp], fields: dict[str, Any], told: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
+def _typed(values: Any, kind: FieldKind, name: str, plan: Plan, step: str) -> Any:
+    """Return a declared field as later steps see it: numbers float64, texts string, anything else as it is."""
+    if kind == "number":
+        return as_numbers(values, f"the field {name!r}", plan, step)
+    if kind == "text":
+        texts = as_objects(values)
+        if odd := next((type(text).__name__ for text in texts if not (isinstance(text, str) or text is None or text is pd.NA)), None):
+            raise StepResultError(_about(plan, step, f"must give text in the field {name!r}, not {odd}."))
+        return pd.Series(texts, dtype=TEXT)
+    return values
+
+
+def _kept(values: Any, kind: FieldKind, name: str, plan: Plan, step: str) -> NDArray[Any]:
+    """Return a declared field as its column keeps it: floats, texts, or JSON text."""
+    if kind != "json":
+        return values if isinstance(values, np.ndarray) else as_objects(values)
+    try:
+        return as_objects([to_json(value) for value in as_objects(values)])
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StepResultError(_about(plan, step, f"gave something in the field {name!r} that JSON cannot hold: {error}")) from error
+
+
+def as_numbers(values: Any, what: str, plan: Plan, step: str) -> NDArray[np.float64]:
+    """Return numbers and booleans as float64, NaN where one is missing."""
+    column = pd.Series(values)
+    dtype = column.dtype
+    plain = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
+    if not plain and pd.api.types.infer_dtype(column, skipna=True) not in NUMBERS:
+        raise StepResultError(_about(plan, step, f"must return numbers in {what}, not {'other objects' if dtype == 'object' else dtype}."))
+    found: NDArray[np.float64] = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    return found
+
+
+def _keep_score(
+    outcome: Outcome, alive: NDArray[np.intp], fields: dict[str, Any], told: NDArray[np.bool_], plan: Plan
+) -> NDArray[np.bool_]:
     """Write the scores; a row without a finite number is not scored, and says so. Return which those are."""
     if "score" not in fields:
-        msg = f"Step generate_score of the scorer {name!r} must return the score: a series, or a frame with a column 'score'."
-        raise StepResultError(msg)
-    try:
-        score = pd.to_numeric(fields["score"]).to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        msg = f"Step generate_score of the scorer {name!r} must return numbers: {error}"
-        raise StepResultError(msg) from error
-    fields["score"] = pd.Series(score)
+        raise StepResultError(_about(plan, "generate_score", "must return the score: a series, or a frame with a column 'score'."))
+    score = as_numbers(fields["score"], "the score", plan, "generate_score")
+    fields["score"] = score
     empty: NDArray[np.bool_] = ~np.isfinite(score) & ~told
     outcome.errors[alive[empty]], outcome.reasons[alive[empty]] = "not_scorable", "The score came out as no finite number."
     scored = ~empty & ~told
@@ -312,18 +338,13 @@ def _keep_reasons(outcome: Outcome, alive: NDArray[np.intp], reasons: Any, faile
         outcome.errors[row] = None
 
 
-def _with_fields(rows: pd.DataFrame, fields: Mapping[str, Any], kinds: Mapping[str, FieldKind]) -> pd.DataFrame:
-    """Return the rows with a step's fields as columns: numbers float64, texts string, everything else as Python objects."""
-    columns: dict[str, Any] = {}
-    for name, values in fields.items():
-        kind = kinds.get(name)
-        if kind == "number":
-            columns[name] = pd.to_numeric(pd.Series(values)).to_numpy(dtype=np.float64, na_value=np.nan)
-        elif kind == "text":
-            columns[name] = pd.Series(as_objects(values), dtype=TEXT).array
-        else:
-            columns[name] = values.array if isinstance(values, pd.Series) else values
-    added = pd.DataFrame(columns, index=rows.index)
+def _with_fields(rows: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows with a step's fields as columns."""
+    if not fields:
+        return rows
+    added = pd.DataFrame(
+        {name: values.array if isinstance(values, pd.Series) else values for name, values in fields.items()}, index=rows.index
+    )
     return pd.concat([rows.drop(columns=[name for name in added.columns if name in rows.columns]), added], axis=1)
 
 
@@ -336,113 +357,19 @@ def as_objects(values: Any) -> NDArray[np.object_]:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-@lru_cache(maxsize=512)
 def option_names(function: StepFunction) -> tuple[str, ...]:
     """Return the names of a step's keyword-only arguments: the options that it takes."""
-    parameters = inspect.signature(function).parameters.values()
-    return tuple(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)
-
-
-@dataclass
-class _Chunk:
-    """A chunk under way: where it stands, and what it waits for."""
-
-    rank: int
-    plan: Plan
-    count: int
-    asking: Asking
-    answers: list[Answer | None] = field(default_factory=list)
-    counted: int = 0
-
-
-class Drive:
-    """Runs chunks to their outcomes, earliest rows first.
-
-    A later chunk starts when the judge runs short of requests, so that few prompts are in memory at a time.
-
-    Attributes
-    ----------
-    outcomes
-        By the chunk's number; complete after `run`, and after `cancel` too.
-    """
-
-    def __init__(self, parts: Sequence[tuple[Plan, pd.DataFrame]], judge: AsksJudge | None, progress: Progress) -> None:
-        """Take the chunks in the order of their rows."""
-        self.outcomes: dict[int, Outcome] = {}
-        self._parts = parts
-        self._judge = judge
-        self._progress = progress
-        self._waiting: dict[Future[list[Answer]], _Chunk] = {}
-        self._started = 0
-        self._asked = 0
-        self._answered = 0
-
-    def run(self, show: Callable[[], None]) -> None:
-        """Run all chunks; ``show`` is called every now and then."""
-        while self._started < len(self._parts) or self._waiting:
-            if self._started < len(self._parts) and self._asked - self._answered < BACKLOG:
-                plan, rows = self._parts[self._started]
-                self._started += 1
-                chunk = _Chunk(self._started - 1, plan, len(rows), run_chunk(plan, rows))
-                self._advance(chunk, None)
-            elif self._waiting:
-                done = wait_any(list(self._waiting), POLL_S)
-                for future in sorted(done, key=lambda future: self._waiting[future].rank):
-                    self._advance(self._waiting.pop(future), future.result())
-            if self._progress.stopped:
-                raise Stopped
-            show()
-
-    def cancel(self) -> None:
-        """Take back every open request and end each chunk with the answers that are there; other rows are ``cancelled``."""
-        for future in self._waiting:
-            future.cancel()
-        for chunk in self._waiting.values():
-            self.outcomes[chunk.rank] = _cut_short(chunk)
-        self._waiting.clear()
-        for rank, (_, rows) in enumerate(self._parts):
-            if rank not in self.outcomes:
-                self.outcomes[rank] = _all_cancelled(len(rows))
-
-    def _advance(self, chunk: _Chunk, answers: list[Answer] | None) -> None:
-        """Send a chunk its answers, and submit what it asks next or keep its outcome."""
-        try:
-            step, requests = next(chunk.asking) if answers is None else chunk.asking.send(answers)
-        except StopIteration as end:
-            self.outcomes[chunk.rank] = end.value
-            self._progress.add(rows=chunk.count - chunk.counted)
-            return
-        assert self._judge is not None  # noqa: S101  (only judged steps yield)
-        chunk.answers = [None] * len(requests)
-        self._asked += len(requests)
-
-        def on_answer(index: int, answer: Answer) -> None:
-            chunk.answers[index] = answer
-            self._answered += 1  # always on the judge's thread, so it needs no lock
-            done = answer.error is not None or step == chunk.plan.last_prompt
-            chunk.counted += done
-            self._progress.add(rows=int(done), errors=int(answer.error is not None), tokens=answer.input_tokens + answer.output_tokens)
-
-        future = self._judge.submit(requests, rank=chunk.rank, on_answer=on_answer)
-        self._waiting[future] = chunk
-
-
-def _cut_short(chunk: _Chunk) -> Outcome:
-    """End a chunk: questions without an answer are answered ``cancelled``."""
-    answers = [answer or Answer(error="cancelled", reason=CANCELLED) for answer in chunk.answers]
     try:
-        while True:
-            _, requests = chunk.asking.send(answers)
-            answers = [Answer(error="cancelled", reason=CANCELLED) for _ in requests]
-    except StopIteration as end:
-        outcome: Outcome = end.value
-        return outcome
-    except Exception:  # noqa: BLE001  (another error is on its way to the caller; these rows are lost to it)
-        return _all_cancelled(chunk.count)
+        return _option_names(function)
+    except TypeError:  # not hashable, so not remembered
+        return _option_names.__wrapped__(function)
 
 
-def _all_cancelled(count: int) -> Outcome:
-    """Return the outcome of rows that were never begun."""
-    outcome = Outcome(count)
-    outcome.errors[:], outcome.reasons[:] = "cancelled", CANCELLED
-    return outcome
+@lru_cache(maxsize=512)
+def _option_names(function: StepFunction) -> tuple[str, ...]:
+    """Read the keyword-only arguments from the signature; none where there is no signature to read."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return ()
+    return tuple(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)

@@ -13,9 +13,9 @@ from uuid import uuid4
 import pandas as pd
 
 from scorekit.columns import read_steps, require_frame
+from scorekit.drive import POLL_S, Stopped
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, ScorerDefinitionError
 from scorekit.judge.loop import wait_any
-from scorekit.pipeline import POLL_S, Stopped
 from scorekit.progress import SHARED, Progress, progress_bar
 from scorekit.scorer import Scorer
 

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import types
-import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from scorekit.columns import add_result, refuse_conflicts, require, require_frame, to_json
+from scorekit.declaration import CALL_ARGUMENTS, REPEATS, STEPS, USAGE, check_declaration, kind_of
+from scorekit.drive import AsksJudge, Drive, Stopped
 from scorekit.errors import (
     ArgumentTypeError,
     JudgeSetupError,
     OptionRangeError,
     ScorerDefinitionError,
-    StepResultError,
     UnknownOptionError,
     nearest,
 )
 from scorekit.judge.client import resolve_judge
 from scorekit.judge.local import LocalJudge, warn_rough
 from scorekit.judge.prompts import Prompt
-from scorekit.pipeline import AsksJudge, Drive, FieldKind, Outcome, Plan, StepFunction, Stopped, averaged, option_names
+from scorekit.pipeline import FieldKind, Outcome, Plan, StepFunction, averaged
 from scorekit.progress import SHARED, Progress, progress_bar
-from scorekit.texts import TEXT, Side, read_contexts, read_texts, without_surrogates
+from scorekit.texts import Side, read_contexts, read_texts, without_surrogates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STEPS = ("preprocess", "analyze", "generate_score", "generate_reason")
-USAGE = ("input_tokens", "output_tokens", "seconds")
-REPEATS = ("spread", "repeats")
 SMALLEST_CHUNK, CHUNKS, LARGE_CHUNK = 8, 32, 1024
-RESERVED = frozenset(
-    {"score", "error", "judge", "input", "output", "not_scorable", *USAGE, *REPEATS, *(f"{step}_prompt" for step in STEPS)}
-)
-CALL_ARGUMENTS = frozenset({"df", "judge", "repeats", "keep_prompts", "usage", "progress"})
 
 JudgeLike = AsksJudge | LocalJudge | str
 
@@ -52,8 +42,9 @@ class Scorer:
 
     A step is a function over the rows' columns, or a `Prompt` that asks a judge about each row. Steps run in the order preprocess, analyze,
     generate_score, generate_reason. Each reads the inputs and the fields of earlier steps by name from a frame ``rows`` that holds only
-    rows which are still good: inputs are ``string`` columns without missing values, the index is 0 to n - 1. A step must be row-wise: what it
-    gives for a row depends on that row alone.
+    rows which are still good, on the index 0 to n - 1. Inputs are ``string`` columns without missing values, except that ``context`` is a column
+    of lists of str. Where a cell holds chat messages, an input whose name ends in "input" is the first user message, any other the last
+    assistant message with text. A step must be row-wise: what it gives for a row depends on that row alone.
 
     Parameters
     ----------
@@ -109,11 +100,9 @@ class Scorer:
 
     def __post_init__(self) -> None:
         """Refuse what could only fail later."""
-        if isinstance(self.needs, str):
-            object.__setattr__(self, "needs", (self.needs,))
-        _check_names(self)
-        _check_options(self)
-        _check_templates(self)
+        needs = (self.needs,) if isinstance(self.needs, str) else tuple(self.needs)
+        object.__setattr__(self, "needs", needs)
+        check_declaration(self)
 
     @property
     def steps(self) -> tuple[tuple[str, StepFunction | Prompt], ...]:
@@ -132,8 +121,8 @@ class Scorer:
         found: dict[str, FieldKind] = {}
         for step, prompt in self.prompts.items():
             if step != "generate_reason":
-                found |= {name: _kind(info.annotation) for name, info in prompt.reply.model_fields.items() if name != "reason"}
-        found |= {name: _kind(annotation) for name, annotation in self.fields.items()}
+                found |= {name: kind_of(info.annotation) for name, info in prompt.reply.model_fields.items() if name != "reason"}
+        found |= {name: kind_of(annotation) for name, annotation in self.fields.items()}
         return dict(sorted(found.items(), key=lambda item: item[1] != "number"))
 
     def with_prompts(self, prompts: Mapping[str, Prompt]) -> Scorer:
@@ -176,7 +165,7 @@ class Scorer:
         keep_prompts: bool = False,
         usage: bool = False,
         progress: bool = True,
-        **columns: str,
+        **columns: Hashable,
     ) -> pd.DataFrame:
         """Return the frame with this scorer's columns added.
 
@@ -216,6 +205,10 @@ class Scorer:
         require_frame(df, self.name)
         if not (isinstance(repeats, int) and repeats >= 1):
             raise OptionRangeError.from_value("repeats", repeats, "a whole number from 1")
+        if repeats > 1 and not self.prompts:
+            raise OptionRangeError.from_value(
+                "repeats", repeats, f"1 for {self.name!r}, which asks no judge and gives the same score each time"
+            )
         mapping = self._mapping(columns)
         sources = {need: require(df, column, f"The scorer {self.name!r}", need) for need, column in mapping.items()}
         refuse_conflicts(df, self.name, self._columns(keep_prompts=keep_prompts, usage=usage, repeats=repeats), self._known())
@@ -224,7 +217,9 @@ class Scorer:
         good, rows = _read(sources, outcome)
         first, number = _distinct(rows) if self.prompts else (np.arange(len(rows)), np.arange(len(rows)))
         distinct = rows if len(first) == len(rows) else rows.iloc[first].reset_index(drop=True)
-        plan = Plan(self.name, self.steps, self.kinds, self.options, local=isinstance(asked, LocalJudge), keep_prompts=keep_prompts)
+        plan = Plan(
+            self.name, self.needs, self.steps, self.kinds, self.options, local=isinstance(asked, LocalJudge), keep_prompts=keep_prompts
+        )
         pieces = _pieces(len(distinct), min(1, len(self.prompts)) if plan.local else len(self.prompts))
         parts = [distinct.iloc[piece].reset_index(drop=True) for piece in pieces] if len(pieces) > 1 else [distinct] * len(pieces)
         shared = SHARED.get()
@@ -260,7 +255,7 @@ class Scorer:
             raise
         return finish()
 
-    def _mapping(self, columns: Mapping[str, str]) -> dict[str, str]:
+    def _mapping(self, columns: Mapping[str, Hashable]) -> dict[str, Hashable]:
         """Return which column stands for each needed one."""
         for keyword, column in columns.items():
             if keyword not in self.needs:
@@ -268,7 +263,7 @@ class Scorer:
                 hint = f" Did you mean {near!r}?" if near else ""
                 msg = f"The scorer {self.name!r} has no argument {keyword!r}; it reads the columns {list(self.needs)}.{hint}"
                 raise ArgumentTypeError(msg)
-            if not isinstance(column, str):
+            if not isinstance(column, Hashable):
                 raise ArgumentTypeError.from_value(f"{keyword}=", column, "the name of a column", f"Pass {keyword}='name'.")
         return {need: columns.get(need, need) for need in self.needs}
 
@@ -300,16 +295,15 @@ class Scorer:
 
     def _known(self) -> list[str]:
         """Return every column that any call of a scorer like this one may have added."""
-        return [*self._columns(keep_prompts=True, usage=True, repeats=2), f"{self.name}_judge"]
+        if not self.prompts:
+            return self._columns(keep_prompts=False, usage=False)
+        prompts = [f"{self.name}_{step}_prompt" for step in STEPS]
+        return list(dict.fromkeys([*self._columns(keep_prompts=True, usage=True, repeats=2), *prompts]))
 
     def _result(self, outcome: Outcome, label: str | None, *, keep_prompts: bool, usage: bool, repeats: int) -> pd.DataFrame:
         """Return the outcome as this scorer's columns."""
         scored = ~np.isnan(outcome.score)
         kinds = {**self.kinds, **{f"{step}_prompt": "text" for step in self.prompts if keep_prompts}}
-        absent = [name for name in self.fields if name not in outcome.fields]
-        if absent and scored.any():
-            msg = f"The scorer {self.name!r} declares the fields {absent}, but no step gave them."
-            raise StepResultError(msg)
         parts: dict[str, Any] = {
             "score": outcome.score,
             "reason": _text_column(outcome.reasons),
@@ -323,13 +317,13 @@ class Scorer:
                 parts[name] = values if values is not None else np.full(outcome.count, np.nan)
             else:
                 cells = values if values is not None else np.full(outcome.count, None, dtype=object)
-                parts[name] = _text_column(cells if kind == "text" else [to_json(cell) for cell in cells])
+                parts[name] = _text_column(cells)
         if usage and self.prompts:
             parts |= {name: outcome.usage[:, i] for i, name in enumerate(USAGE)}
         if repeats > 1:
             parts |= {
                 "spread": outcome.fields["spread"],
-                "repeats": _text_column([to_json(scores) for scores in outcome.fields["repeats"]]),
+                "repeats": _text_column(outcome.fields["repeats"]),
             }
         return pd.DataFrame({f"{self.name}_{part}": values for part, values in parts.items()}, index=range(outcome.count))
 
@@ -382,112 +376,8 @@ def _pieces(count: int, prompts: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, count, size)]
 
 
-def _text_column(values: Sequence[object] | NDArray[np.object_]) -> pd.Series[str]:
+def _text_column(values: Iterable[object]) -> pd.Series[str]:
     """Return a string column; lone surrogates become U+FFFD, since Arrow and files cannot carry them."""
-    column: pd.Series[str] = pd.Series(list(values), dtype=TEXT)
-    try:
-        return column.astype("string")
-    except UnicodeEncodeError:
-        return column.map(without_surrogates, na_action="ignore").astype("string")
-
-
-def _kind(annotation: Any) -> FieldKind:
-    """Return how a field of that type is kept."""
-    while get_origin(annotation) is typing.Annotated:
-        annotation = get_args(annotation)[0]
-    if get_origin(annotation) is Literal:
-        kinds = {_kind(type(value)) for value in get_args(annotation)}
-        return kinds.pop() if len(kinds) == 1 else "json"
-    if get_origin(annotation) in (typing.Union, types.UnionType):
-        kinds = {_kind(part) for part in get_args(annotation) if part is not type(None)}
-        return kinds.pop() if len(kinds) == 1 else "json"
-    if isinstance(annotation, type) and issubclass(annotation, (bool, int, float)):
-        return "number"
-    if isinstance(annotation, type) and (issubclass(annotation, str) or (issubclass(annotation, Enum) and _texts(annotation))):
-        return "text"
-    return "json"
-
-
-def _texts(enumeration: type[Enum]) -> bool:
-    """Return whether an enumeration holds texts alone."""
-    return all(isinstance(member.value, str) for member in enumeration)
-
-
-def _check_names(scorer: Scorer) -> None:
-    """Refuse names that cannot become columns or keywords."""
-    if not (isinstance(scorer.name, str) and scorer.name.isidentifier()):
-        msg = f"A scorer's name must be an identifier such as 'has_link', not {scorer.name!r}: it is the prefix of its columns."
-        raise ScorerDefinitionError(msg)
-    if not scorer.needs or not all(isinstance(need, str) and need.isidentifier() for need in scorer.needs):
-        msg = f"needs= must name the columns that the scorer {scorer.name!r} reads, such as ('input', 'output'), not {scorer.needs!r}."
-        raise ScorerDefinitionError(msg)
-    clashes = sorted(set(scorer.needs) & CALL_ARGUMENTS)
-    if clashes:
-        msg = f"The scorer {scorer.name!r} cannot need a column called {clashes[0]!r}: the call has an argument of that name."
-        raise ScorerDefinitionError(msg)
-    if not callable(scorer.generate_score) or isinstance(scorer.generate_score, Prompt):
-        msg = (
-            f"generate_score of the scorer {scorer.name!r} must be a function over rows; ask the judge in analyze and read its fields here."
-        )
-        raise ScorerDefinitionError(msg)
-    for step, work in scorer.steps:
-        if not callable(work) and not isinstance(work, Prompt):
-            msg = f"{step} of the scorer {scorer.name!r} must be a function or a Prompt, not {type(work).__name__}."
-            raise ScorerDefinitionError(msg)
-    replies = [(step, name) for step, prompt in scorer.prompts.items() for name in prompt.reply.model_fields]
-    for where, name in [*replies, *(("fields=", name) for name in scorer.fields)]:
-        if name in RESERVED or name in scorer.needs or name in scorer.options or (name == "reason" and where == "fields="):
-            msg = f"The field {name!r} in {where} of the scorer {scorer.name!r} has a name that stands for something else; choose another."
-            raise ScorerDefinitionError(msg)
-    if "generate_reason" in scorer.prompts and "reason" not in scorer.prompts["generate_reason"].reply.model_fields:
-        msg = f"The reply of generate_reason of the scorer {scorer.name!r} needs a field 'reason'."
-        raise ScorerDefinitionError(msg)
-
-
-def _check_options(scorer: Scorer) -> None:
-    """Refuse options that no step takes, and arguments that no option fills."""
-    taken: set[str] = set()
-    for step, work in scorer.steps:
-        if isinstance(work, Prompt):
-            taken |= work.names()
-        functions = [work.local] if isinstance(work, Prompt) else [work]
-        for function in functions:
-            if function is None:
-                continue
-            taken |= set(option_names(function))
-            unfilled = [name for name in option_names(function) if name not in scorer.options and not _has_default(function, name)]
-            if unfilled:
-                msg = f"{step} of the scorer {scorer.name!r} takes {unfilled[0]!r}, but options= does not have it: {list(scorer.options)}."
-                raise ScorerDefinitionError(msg)
-    unused = [name for name in scorer.options if name not in taken]
-    if unused:
-        near = nearest(unused[0], sorted(taken))
-        hint = f" Did you mean {near!r}?" if near else ""
-        msg = f"The scorer {scorer.name!r} has an option {unused[0]!r} that no step takes.{hint}"
-        raise ScorerDefinitionError(msg)
-
-
-def _has_default(function: Callable[..., Any], name: str) -> bool:
-    """Return whether an argument may be left out."""
-    return inspect.signature(function).parameters[name].default is not inspect.Parameter.empty
-
-
-def _check_templates(scorer: Scorer) -> None:
-    """Refuse a template that reads a name which nothing before it gives.
-
-    Once a function step has run, its undeclared fields may be meant; then a wrong name shows when the step renders its first rows.
-    """
-    known = {*scorer.needs, *scorer.options}
-    for step, work in scorer.steps:
-        if not isinstance(work, Prompt):
-            return
-        unknown = sorted(work.names() - known)
-        if unknown:
-            near = nearest(unknown[0], sorted(known))
-            hint = f" Did you mean {near!r}?" if near else ""
-            msg = (
-                f"The template of {step} of the scorer {scorer.name!r} reads {unknown[0]!r}, which no input, option or earlier step gives; "
-                f"there are {sorted(known)}.{hint}"
-            )
-            raise ScorerDefinitionError(msg)
-        known |= set(work.reply.model_fields)
+    texts = [without_surrogates(text) if isinstance(text, str) and not text.isascii() else text for text in values]
+    column: pd.Series[str] = pd.Series(texts, dtype="string")
+    return column

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -79,6 +80,8 @@ def read_texts(column: pd.Series[Any], name: str, side: Side = "output") -> Cell
         missing = pd.isna(values)
         plain = values.copy()
         plain[missing] = None
+        for i in np.flatnonzero([type(text) is not str and text is not None for text in plain]):
+            plain[i] = str.__str__(plain[i])  # a member of an enumeration of texts stands for its value
         if missing.any():
             errors[missing], reasons[missing] = "missing_input", f"The {name} is missing."
         odd = np.flatnonzero([text is not None and '"role"' in text for text in plain])
@@ -94,7 +97,7 @@ def _read_cell(value: Any, name: str, side: Side) -> tuple[str | None, str | Non
     if isinstance(value, str):
         messages = _messages_in_json(value)
         if messages is None:
-            return str(value), None, None
+            return str.__str__(value), None, None
         value = messages
     if is_missing(value):
         return None, "missing_input", f"The {name} is missing."
@@ -106,7 +109,9 @@ def _read_cell(value: Any, name: str, side: Side) -> tuple[str | None, str | Non
     text = message_text(messages, side)
     if text is None:
         who = "user" if side == "input" else "assistant"
-        return None, "not_scorable", f"The {name} holds {len(messages)} message(s), but none of the {who} with text."
+        hint = f" (a column whose name ends in 'input' reads the user's message, {name!r} the assistant's)" if side == "output" else ""
+        count = f"{len(messages)} message{'' if len(messages) == 1 else 's'}"
+        return None, "not_scorable", f"The {name} holds {count}, but none of the {who} with text{hint}."
     return text, None, None
 
 
@@ -141,8 +146,9 @@ def _read_pieces(value: Any, name: str) -> tuple[list[str] | None, str | None, s
     if is_missing(value):
         return None, "missing_input", f"The {name} is missing."
     if isinstance(value, str):
-        value = _list_in_json(value) or [value]
-    if isinstance(value, np.ndarray):
+        found = _list_in_json(value)
+        value = [value] if found is None else found
+    if isinstance(value, np.ndarray) and value.ndim:
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, bytes):
         return None, "not_text", f"The {name} is neither text nor a list of texts but {_described(value)}."
@@ -159,7 +165,7 @@ def _piece_text(piece: object) -> str | None:
     """Return the text of one piece of context, or None."""
     if isinstance(piece, Mapping):
         piece = next((piece[key] for key in ("text", "content", "page_content") if key in piece), None)
-    return str(piece) if isinstance(piece, str) else None
+    return str.__str__(piece) if isinstance(piece, str) else None
 
 
 def _list_in_json(text: str) -> list[Any] | None:
@@ -176,20 +182,32 @@ def _list_in_json(text: str) -> list[Any] | None:
 
 def is_missing(value: object) -> bool:
     """Return whether a cell is None, NaN, NaT or ``pd.NA``; never asks a list or an array for its truth."""
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    if isinstance(value, (float, complex, Decimal, np.floating, np.complexfloating, np.datetime64, np.timedelta64)):
+        return bool(value != value)  # noqa: PLR0124  (NaN and NaT alone differ from themselves)
+    return False
+
+
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+"""The roles of chat messages; a mapping with another ``role`` is some other record."""
 
 
 def as_messages(value: object) -> list[Mapping[str, Any]] | None:
     """Return a cell's messages, or None where it holds none: a list, tuple or array of mappings with a role, or one such mapping."""
     if isinstance(value, Mapping):
         value = [value]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.ndim:
         value = value.tolist()
-    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
-        return None
-    if not all(isinstance(message, Mapping) and isinstance(message.get("role"), str) for message in value):
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)) or not all(map(_is_message, value)):
         return None
     return list(value)
+
+
+def _is_message(value: object) -> bool:
+    """Return whether a value is a chat message: a mapping with one of the roles, and something said."""
+    said = isinstance(value, Mapping) and any(key in value for key in ("content", "parts", "tool_calls"))
+    return said and isinstance(value, Mapping) and isinstance(value.get("role"), str) and value["role"] in ROLES
 
 
 def message_text(messages: Sequence[Mapping[str, Any]], side: Side) -> str | None:
@@ -220,7 +238,7 @@ def _part_text(content: object) -> str | None:
     """Return the text of a content: a string, or the joined texts of a list of parts."""
     if isinstance(content, str):
         return content
-    if isinstance(content, np.ndarray):
+    if isinstance(content, np.ndarray) and content.ndim:
         content = content.tolist()
     if isinstance(content, Sequence) and not isinstance(content, bytes):
         texts = [part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, (str, Mapping))]
@@ -230,12 +248,12 @@ def _part_text(content: object) -> str | None:
 
 
 def _messages_in_json(text: str) -> list[Mapping[str, Any]] | None:
-    """Return the messages that a text spells in JSON, or None where it is any other text."""
+    """Return the list of messages that a text spells in JSON, or None where it is any other text."""
     stripped = text.strip()
-    if not (stripped[:1] in ("[", "{") and stripped[-1:] in ("]", "}") and '"role"' in stripped):
+    if not (stripped[:1] == "[" and stripped[-1:] == "]" and '"role"' in stripped):
         return None
     try:
-        return as_messages(json.loads(stripped))
+        return as_messages(json.loads(stripped)) or None
     except (ValueError, RecursionError):
         return None
 
@@ -244,8 +262,8 @@ def _described(value: object) -> str:
     """Name a cell's kind in words a person knows."""
     if isinstance(value, Mapping):
         return f"a mapping with the keys {sorted(map(str, value))[:5]}"
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return f"a {type(value).__name__} of {len(value)} item(s) without roles"
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
+        return f"a {type(value).__name__} of {len(value)} item{'' if len(value) == 1 else 's'} that are no chat messages"
     article = "an" if type(value).__name__[:1] in "aeiou" else "a"
     return f"{article} {type(value).__name__}"
 

@@ -143,3 +143,44 @@ def test_bands_zero_scale_raises():
 def test_bands_unknown_score_takes_labels_of_your_own():
     df = pd.DataFrame({"polite_score": [0.1, 0.9]})
     assert bands(df, "polite", labels={0.0: "rude", 0.5: "kind"}).tolist() == ["rude", "kind"]
+
+
+def test_bands_labels_that_are_none_or_doubled_raise():
+    df = pd.DataFrame({"a_score": [0.5]})
+    for labels in ({}, {0.0: "x", 0.5: "x"}):
+        with pytest.raises(OptionRangeError, match="labels="):
+            bands(df, "a", labels=labels)
+
+
+def test_unnest_row_that_failed_before_its_verdicts_keeps_its_statements():
+    df = pd.DataFrame({**RELEVANCY, "relevancy_results": [None, None, "[]"]})
+    flat = unnest(pd.concat([pd.DataFrame(RELEVANCY), df], ignore_index=True), "relevancy")
+    assert list(flat.columns) == ["statement_number", "statement", "result", "reason"]
+    assert flat["statement"].tolist() == ["Paris.", "Tea."] * 2
+    assert flat["result"].isna().tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize("rows", [slice(0, 0), slice(1, 2), slice(2, 3)])
+def test_unnest_without_any_item_gives_the_same_columns(rows):
+    flat = unnest(pd.DataFrame(RELEVANCY).iloc[rows], "relevancy")
+    assert flat.shape == (0, 4)
+    assert list(flat.columns) == ["statement_number", "statement", "result", "reason"]
+
+
+def test_unnest_leaves_another_scorer_s_columns_alone():
+    other = {f"relevancy_b{column.removeprefix('relevancy')}": values for column, values in RELEVANCY.items()}
+    flat = unnest(pd.DataFrame({**RELEVANCY, **other}), "relevancy")
+    assert list(flat.columns) == ["statement_number", "statement", "result", "reason"]
+
+
+def test_add_result_keeps_the_columns_name_and_attrs_with_arrays():
+    df = pd.DataFrame({"x": [1]})
+    df.columns.name = "kind"
+    df.attrs["vector"] = np.array([1, 2])
+    added = add_result(df, "a", pd.DataFrame({"a_score": [0.1]}), [])
+    assert added.columns.name == "kind"
+    assert added.attrs["vector"].tolist() == [1, 2]
+
+
+def test_to_json_missing_values_are_none():
+    assert [to_json(value) for value in (None, float("nan"), pd.NA)] == [None, None, None]

@@ -11,7 +11,7 @@ import scorekit
 
 ROOT = Path(scorekit.__file__).parent
 ROOMS = [
-    "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "pipeline", "scorer", "scorers", "run", "estimate",
+    "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "pipeline", "drive", "declaration", "scorer", "scorers", "run", "estimate",
     "analysis", "evals", "monitor", "widgets", "testing", "pytest_plugin", "files", "cli",
 ]  # fmt: skip
 

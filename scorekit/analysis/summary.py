@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from scorekit.analysis.statistics import mean_interval
+from scorekit.analysis.statistics import check_confidence, check_real, describe_groups
 from scorekit.columns import require, require_frame, score_names
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, listed, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -23,7 +24,7 @@ def summarize(
     df: pd.DataFrame,
     /,
     *,
-    by: str | Sequence[str] | None = None,
+    by: Hashable | Sequence[Hashable] | None = None,
     scores: str | Sequence[str] | None = None,
     confidence: float = 0.95,
     scale: float | None = None,
@@ -35,7 +36,8 @@ def summarize(
     df
         A scored frame; not changed.
     by
-        A column, or several, whose values make the groups. Rows where it is missing are a group of their own, the last. Groups come in the
+        A column, or a list of several, whose values make the groups; an empty list is like None. A tuple is one column where the frame has
+        a column of that name, and a list of columns elsewhere. Rows where it is missing are a group of their own, the last. Groups come in the
         order of their first row, those of a categorical column in the order of its categories; categories without rows are left out.
     scores
         Names of scorers, such as ``"relevancy"``; by default every scorer that has scored the frame.
@@ -64,11 +66,11 @@ def summarize(
     MissingColumnError
         When a column of ``by`` or the score of a named scorer is not there; the message names the nearest.
     ColumnConflictError
-        When a column of ``by`` is there twice or has the name of a column of the result.
+        When a column that is read is there twice, or a column of ``by`` has the name of a column of the result.
     ArgumentTypeError
-        When a score is not a column of numbers, or cells of ``by`` cannot be grouped (lists).
+        When a score is not a column of numbers, cells of ``by`` cannot be grouped (lists), or ``confidence`` or ``scale`` is no number.
     OptionRangeError
-        When ``confidence`` is not between 0 and 1.
+        When ``confidence`` is not between 0 and 1, ``scale`` is not above 0, or ``scores`` is empty.
 
     Notes
     -----
@@ -87,40 +89,40 @@ def summarize(
     ['', 'not_scorable: 1']
     """
     frame = require_frame(df, "summarize")
-    if scale is not None and not scale > 0:
+    top = None if scale is None else check_real("scale", scale)
+    if top is not None and not top > 0:
         raise OptionRangeError.from_value("scale", scale, "above 0")
-    if not 0 < confidence < 1:
-        raise OptionRangeError.from_value("confidence", confidence, "above 0 and below 1")
+    share = check_confidence(confidence)
     names = select_scores(frame, scores, "summarize")
-    keys = [] if by is None else [by] if isinstance(by, str) else list(by)
-    if clash := [key for key in keys if key == "score" or key in NUMBERS]:
+    keys = column_labels(frame, by)
+    if clash := [key for key in keys if isinstance(key, str) and key in ("score", *NUMBERS)]:
         msg = f"summarize cannot group by {listed(clash)}: its result has a column of that name. Rename the column first."
         raise ColumnConflictError(msg)
-    columns = [require(frame, key, "summarize", "by") for key in keys]
+    columns = [pick(frame, key, "summarize", "by") for key in keys]
     groups = group_rows(columns, len(frame))
-    rows = [_describe(frame, name, positions, confidence, scale) for name in names for positions in groups]
-    first = np.array([positions[0] for positions in groups if len(positions)] * len(names), dtype=np.intp)
+    parts = [_describe(frame, name, groups, share, top) for name in names]
+    first = np.tile(groups.first, len(names))
     result = pd.DataFrame(
         {
-            "score": pd.array([name for name in names for _ in groups], dtype="string"),
+            "score": pd.array(np.repeat(np.array(names, dtype=object), groups.count), dtype="string"),
             **{key: column.iloc[first].reset_index(drop=True) for key, column in zip(keys, columns, strict=True)},
-            **{key: [row[key] for row in rows] for key in NUMBERS},
+            **{key: np.concatenate([part[key] for part in parts]) for key in NUMBERS},
         }
     )
-    floats = dict.fromkeys(("mean", "ci_low", "ci_high", "min", "median", "max"), "float64")
-    texts = dict.fromkeys(("errors", "judges"), "string")
-    return result.astype({**floats, **texts, "n": "int64", "unscored": "int64"})
+    return result.astype(dict.fromkeys(("errors", "judges"), "string"))
 
 
 def select_scores(df: pd.DataFrame, scores: str | Iterable[str] | None, who: str) -> list[str]:
-    """Return the names of the scorers to read, checked against the frame.
+    """Return the names of the scorers to read, checked against the frame, each once.
 
     Raises
     ------
     MissingColumnError
         When the frame has no scores, or not that of a named scorer.
     ArgumentTypeError
-        When a named score is not a column of numbers.
+        When a named score is not a column of numbers, or ``scores`` holds no names.
+    OptionRangeError
+        When ``scores`` is empty.
     """
     present = score_names(df)
     if scores is None:
@@ -131,10 +133,12 @@ def select_scores(df: pd.DataFrame, scores: str | Iterable[str] | None, who: str
         for name in present:
             require(df, f"{name}_score", who)
         return present
-    names = [str(name) if f"{name}_score" in df.columns else str(name).removesuffix("_score") for name in _as_list(scores)]
+    names = [name if f"{name}_score" in df.columns else name.removesuffix("_score") for name in as_names("scores", scores)]
+    if not names:
+        raise OptionRangeError.from_value("scores", scores, "at least one name, or None for all")
     for name in names:
         if f"{name}_score" not in df.columns:
-            near = nearest(str(name).removesuffix("_score"), present)
+            near = nearest(name, present)
             hint = "" if near is None else f" Did you mean {near!r}?"
             msg = f"{who} needs a column '{name}_score'; the frame has scores of {listed(present) or 'no scorer'}.{hint}"
             raise MissingColumnError(msg)
@@ -142,12 +146,82 @@ def select_scores(df: pd.DataFrame, scores: str | Iterable[str] | None, who: str
         if not pd.api.types.is_numeric_dtype(column.dtype):
             msg = f"{who}: the column '{name}_score' must hold numbers; its dtype is {column.dtype}. Convert it with pd.to_numeric first."
             raise ArgumentTypeError(msg)
-    return names
+    return list(dict.fromkeys(names))
 
 
-def _as_list(names: str | Iterable[str]) -> list[str]:
-    """Return names as a list; a single one is a list of one."""
-    return [names] if isinstance(names, str) else list(names)
+def as_names(option: str, names: str | Iterable[str]) -> list[str]:
+    """Return an option's names as a list, a single one as a list of one, and raise an `ArgumentTypeError` if they are no names."""
+    if isinstance(names, str):
+        return [names]
+    if not isinstance(names, Iterable):
+        raise ArgumentTypeError.from_value(option, names, "a name or a list of names")
+    found = list(names)
+    for name in found:
+        if not isinstance(name, str):
+            raise ArgumentTypeError.from_value(f"Each name in {option}", name, "a text")
+    return found
+
+
+def column_labels(df: pd.DataFrame, given: object) -> list[Hashable]:
+    """Return the labels of the columns that an option names, each once: a list names several, anything else one.
+
+    A tuple is one label where the frame has a column of that name, and names several elsewhere.
+
+    Examples
+    --------
+    >>> column_labels(pd.DataFrame({("a", 1): [0], "b": [0]}), ("a", 1))
+    [('a', 1)]
+    """
+    if given is None:
+        return []
+    single = isinstance(given, (str, bytes)) or not isinstance(given, Iterable)
+    if single or (isinstance(given, Hashable) and _places(df, given)):
+        return [given]
+    return list(dict.fromkeys(_hashable(label) for label in given))  # type: ignore[attr-defined]
+
+
+def _hashable(label: object) -> Hashable:
+    """Return a label that a column can have."""
+    try:
+        hash(label)
+    except TypeError as error:
+        raise ArgumentTypeError.from_value("The name of a column", label, "a text or another label") from error
+    return label
+
+
+def pick(df: pd.DataFrame, label: Hashable, who: str, keyword: str) -> pd.Series[Any]:
+    """Return the one column of that label, which may be anything that pandas takes for one.
+
+    Raises
+    ------
+    MissingColumnError
+        When it is not there; the message names the nearest column.
+    ColumnConflictError
+        When it is there more than once.
+    """
+    places = _places(df, label)
+    if len(places) == 1:
+        return df.iloc[:, places[0]]
+    if places:
+        raise ColumnConflictError.from_duplicate(who, str(label), len(places))
+    labels = {str(column): column for column in df.columns}
+    near = nearest(str(label), list(labels))
+    if isinstance(label, str) and (near is None or isinstance(labels[near], str)):
+        raise MissingColumnError.from_columns(who, label, df.columns, keyword)
+    hint = "" if near is None else f" Did you mean {keyword}={labels[near]!r}?"
+    msg = f"{who} needs a column {label!r}; the frame has {listed(df.columns) or 'no columns'}.{hint}"
+    raise MissingColumnError(msg)
+
+
+def _places(df: pd.DataFrame, label: Hashable) -> list[int]:
+    """Return where the columns of a label stand; the labels of columns in levels are whole tuples."""
+    if df.columns.nlevels > 1 and not (isinstance(label, tuple) and len(label) == df.columns.nlevels):
+        return []
+    try:
+        found = df.columns.get_loc(label)
+    except (KeyError, TypeError):  # pandas' error for a tuple with a list in it is a TypeError
+        return []
+    return np.arange(len(df.columns))[found].reshape(-1).tolist()
 
 
 def read_score(df: pd.DataFrame, name: str) -> NDArray[np.float64]:
@@ -155,61 +229,101 @@ def read_score(df: pd.DataFrame, name: str) -> NDArray[np.float64]:
     return df[f"{name}_score"].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def group_rows(columns: Sequence[pd.Series[Any]], n: int) -> list[NDArray[np.intp]]:
-    """Return the row positions of each group, in the order that `summarize` tells; all rows as one group without columns."""
+class Groups(NamedTuple):
+    """Which group each row belongs to, by number, and the first row of each group."""
+
+    codes: NDArray[np.intp]
+    first: NDArray[np.intp]
+
+    @property
+    def count(self) -> int:
+        """Return how many groups there are."""
+        return len(self.first)
+
+
+def group_rows(columns: Sequence[pd.Series[Any]], n: int) -> Groups:
+    """Return the groups of rows in the order that `summarize` tells; all rows as one group without columns.
+
+    Examples
+    --------
+    >>> group_rows([pd.Series(["b", None, "a", "b"])], 4).codes.tolist()
+    [0, 2, 1, 0]
+    """
     if not columns:
-        return [np.arange(n, dtype=np.intp)]
-    codes = pd.DataFrame({i: _codes(column) for i, column in enumerate(columns)})
-    grouped = codes.groupby(list(codes.columns), sort=True).indices
-    ordered: list[Any] = sorted(grouped)  # the keys are numbers, or tuples of numbers
-    return [np.sort(np.asarray(grouped[key], dtype=np.intp)) for key in ordered]
+        return Groups(np.zeros(n, dtype=np.intp), np.zeros(1, dtype=np.intp))
+    codes = np.zeros(n, dtype=np.intp)
+    first = codes[:0]
+    for column in columns:
+        more = _codes(column)
+        # Numbering the pairs anew after each column keeps them far below the largest integer.
+        _, first, codes = np.unique(codes * (more.max(initial=0) + 1) + more, return_index=True, return_inverse=True)
+    return Groups(codes.astype(np.intp), first.astype(np.intp))
 
 
 def _codes(column: pd.Series[Any]) -> NDArray[np.intp]:
     """Return a number per row: equal values get equal numbers, missing ones the highest."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        codes = column.cat.codes.to_numpy().astype(np.intp)
+        # Categories without rows get no number: a product of many would not fit an integer.
+        codes = column.cat.remove_unused_categories().cat.codes.to_numpy().astype(np.intp)
     else:
         try:
             codes = pd.factorize(column)[0]
-        except TypeError as error:
-            msg = f"The column {str(column.name)!r} cannot make groups: {error}. Group by a column of texts or numbers."
+        except (TypeError, NotImplementedError) as error:
+            msg = f"The column {column.name!r} cannot make groups: {error}. Group by a column of texts or numbers."
             raise ArgumentTypeError(msg) from error
-    return np.where(codes < 0, len(column), codes)
+    return np.where(codes < 0, codes.max(initial=-1) + 1, codes)
 
 
-def _describe(df: pd.DataFrame, name: str, positions: NDArray[np.intp], confidence: float, scale: float | None) -> dict[str, Any]:
-    """Return the numbers of one score in one group."""
-    every = read_score(df, name)
-    values = every[positions]
-    there = values[~np.isnan(values)]
-    interval = mean_interval(there, confidence=confidence)
-    quantiles = (there.min(), float(np.median(there)), there.max()) if len(there) else (np.nan,) * 3
-    errors = _texts(df, f"{name}_error", positions)
-    counts = pd.Series(errors, dtype=object).value_counts() if errors else pd.Series(dtype="int64")
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+def _describe(df: pd.DataFrame, name: str, groups: Groups, confidence: float, scale: float | None) -> dict[str, NDArray[Any]]:
+    """Return the numbers of one score in every group."""
+    scores = read_score(df, name)
+    found = describe_groups(scores, groups.codes, groups.count, confidence=confidence)
+    low, high = _cut(found.low, found.high, scores, scale)
+    rows = np.bincount(groups.codes, minlength=groups.count)
+    texts = ("errors", f"{name}_error", "{text}: {n}"), ("judges", f"{name}_judge", "{text}")
     return {
-        "mean": interval.mean,
-        **dict(zip(("ci_low", "ci_high"), _cut(interval.low, interval.high, every, scale), strict=True)),
-        "n": interval.n,
-        "unscored": len(values) - interval.n,
-        "errors": ", ".join(f"{code}: {count}" for code, count in ordered),
-        **dict(zip(("min", "median", "max"), quantiles, strict=True)),
-        "judges": ", ".join(sorted(set(_texts(df, f"{name}_judge", positions)))),
+        "mean": found.mean,
+        "ci_low": low,
+        "ci_high": high,
+        "n": found.n,
+        "unscored": rows.astype(np.int64) - found.n,
+        "min": found.least,
+        "median": found.median,
+        "max": found.most,
+        **{key: _counted(df, column, groups, form) for key, column, form in texts},
     }
 
 
-def _cut(low: float, high: float, scores: NDArray[np.float64], scale: float | None) -> tuple[float, float]:
-    """Return the ends of an interval within 0..scale, where every score lies there."""
+def _cut(
+    low: NDArray[np.float64], high: NDArray[np.float64], scores: NDArray[np.float64], scale: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of intervals within 0..scale, where every score lies there."""
     top = 1.0 if scale is None else scale
     there = scores[~np.isnan(scores)]
     if len(there) and there.min() >= 0 and there.max() <= top:
-        return float(np.maximum(low, 0.0)), float(np.minimum(high, top))
+        return np.maximum(low, 0.0), np.minimum(high, top)
     return low, high
 
 
-def _texts(df: pd.DataFrame, column: str, positions: NDArray[np.intp]) -> list[str]:
-    """Return the cells of a column that are not missing; none where the frame has no such column."""
+def _counted(df: pd.DataFrame, column: str, groups: Groups, form: str) -> NDArray[Any]:
+    """Return, for every group, the different texts of a column, joined; empty ones where the frame has no such column.
+
+    With a count in ``form`` the most frequent text comes first, otherwise they come in their own order.
+    """
+    joined = np.full(groups.count, "", dtype=object)
     if column not in df.columns:
-        return []
-    return [str(cell) for cell in df[column].iloc[positions].dropna()]
+        return joined
+    cells = require(df, column, "summarize")
+    there = cells.notna().to_numpy(dtype=bool)
+    codes, texts = pd.factorize(np.array([str(cell) for cell in cells.array[there]], dtype=object), sort=True)
+    pairs, counts = np.unique(groups.codes[there] * max(len(texts), 1) + codes, return_counts=True)
+    owners, places = np.divmod(pairs, max(len(texts), 1))
+    if "{n}" in form:
+        order = np.lexsort((places, -counts, owners))
+        owners, places, counts = owners[order], places[order], counts[order]
+    items: dict[int, list[str]] = {}
+    for owner, place, count in zip(owners.tolist(), places.tolist(), counts.tolist(), strict=True):
+        items.setdefault(owner, []).append(form.format(text=texts[place], n=count))
+    for owner, parts in items.items():
+        joined[owner] = ", ".join(parts)
+    return joined

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 
-from scorekit.errors import ScorerDefinitionError
+from scorekit.errors import ArgumentTypeError, ScorerDefinitionError
 from scorekit.texts import without_surrogates
 
 if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Template
+    from jinja2.sandbox import SandboxedEnvironment
 
     from scorekit.judge.replies import Message
 
@@ -28,6 +29,10 @@ GUARD = (
 """The system message of every prompt that does not bring its own."""
 
 
+DERIVED = "data"
+"""The tag around text that a template makes of row values."""
+
+
 @dataclass(frozen=True)
 class Prompt:
     r"""A step that asks a judge, once a row.
@@ -36,8 +41,8 @@ class Prompt:
     ----------
     template
         Jinja text. ``{{ output }}`` and the names of other inputs and earlier fields stand for the row's values, options of the scorer for theirs.
-        A row's value is rendered as data between tags of its name; a list as numbered lines. It is never read as template, and a
-        closing tag inside it is broken, so that a row cannot pass for instructions.
+        A row's value is rendered as data between tags of its name; a list as numbered lines. What a loop or a filter makes of it stands between
+        ``<data>`` tags. It is never read as template, and a closing tag inside it is broken, so that a row cannot pass for instructions.
     reply
         The pydantic model of the reply; its fields become columns. It has no defaults, so that ``{}`` does not pass.
     when
@@ -58,7 +63,7 @@ class Prompt:
 
     Examples
     --------
-    >>> from pydantic import BaseModel, ValidationError
+    >>> from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
     >>> class Politeness(BaseModel):
     ...     polite: float
     >>> prompt = Prompt("Is this polite? 1 or 0.\n{{ output }}", reply=Politeness)
@@ -79,8 +84,14 @@ class Prompt:
 
     def __post_init__(self) -> None:
         """Refuse at once what could only fail at the first row."""
+        if not isinstance(self.template, str):
+            raise ArgumentTypeError.from_value("Prompt(template)", self.template, "text")
+        self.names()
         if not (isinstance(self.reply, type) and issubclass(self.reply, BaseModel)):
             msg = f"Prompt(reply=) must be a pydantic model class, not {self.reply!r}."
+            raise ScorerDefinitionError(msg)
+        if issubclass(self.reply, RootModel):
+            msg = f"The reply model {self.reply.__name__} has no fields of its own; put its value into a field of a BaseModel."
             raise ScorerDefinitionError(msg)
         with_defaults = [name for name, field in self.reply.model_fields.items() if not field.is_required()]
         if with_defaults:
@@ -91,6 +102,8 @@ class Prompt:
             raise ScorerDefinitionError(msg)
         for row, reply in self.examples:
             _check_example(self, row, reply)
+        if self.otherwise is not None:
+            _check_otherwise(self)
         missing = sorted(set(self.reply.model_fields) - set(self.otherwise)) if self.otherwise is not None else []
         if missing:
             msg = f"Prompt(otherwise=) lacks the reply's field(s) {missing}."
@@ -138,8 +151,22 @@ class Prompt:
         """Render the template with a row's values as marked data."""
         names = self.names()
         tags = _closing_tags(names)
+        own = {name: _Own(value) if type(value) is str else value for name, value in options.items()}
         values = {name: _as_data(name, value, tags) for name, value in row.items() if name in names}
-        return _compiled(self.template).render({**options, **values})
+        return _compiled(self.template).render({**own, **values})
+
+
+def _check_otherwise(prompt: Prompt) -> None:
+    """Refuse a stand-in value that a reply could not hold; None is allowed everywhere."""
+    for name, value in (prompt.otherwise or {}).items():
+        field = prompt.reply.model_fields.get(name)
+        if field is None or value is None:
+            continue
+        try:
+            TypeAdapter[Any](field.annotation or Any).validate_python(value)
+        except ValidationError as error:
+            msg = f"Prompt(otherwise=) gives {name!r} a value that {prompt.reply.__name__} does not allow: {error.errors()[0]['msg']}"
+            raise ScorerDefinitionError(msg) from error
 
 
 def _check_example(prompt: Prompt, row: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
@@ -165,6 +192,19 @@ class _Items(list[Any]):
     block: str
 
 
+class _Record(dict[str, Any]):
+    """A row's mapping, rendered as JSON between tags of its column's name."""
+
+    __slots__ = ("block",)
+    block: str
+
+
+class _Own(str):
+    """A developer's option: rendered as it is."""
+
+    __slots__ = ()
+
+
 def _as_data(name: str, value: Any, tags: re.Pattern[str]) -> Any:
     """Return a row's value so that a template renders it as marked data and can still loop over it or compare it."""
     value = _defused(value, tags)
@@ -177,6 +217,10 @@ def _as_data(name: str, value: Any, tags: re.Pattern[str]) -> Any:
         lines = (f"{n}. {item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)}" for n, item in enumerate(value, 1))
         items.block = "\n".join((f"<{name}>", *lines, f"</{name}>"))
         return items
+    if isinstance(value, dict):
+        record = _Record(value)
+        record.block = f"<{name}>\n{json.dumps(value, ensure_ascii=False)}\n</{name}>"
+        return record
     return value
 
 
@@ -185,7 +229,7 @@ def _defused(value: Any, tags: re.Pattern[str]) -> Any:
     if isinstance(value, str):
         return tags.sub(r"<\\/\1", without_surrogates(value))
     if isinstance(value, Mapping):
-        return {key: _defused(item, tags) for key, item in value.items()}
+        return {_defused(key, tags): _defused(item, tags) for key, item in value.items()}
     if isinstance(value, Sequence):
         return [_defused(item, tags) for item in value]
     return value
@@ -194,35 +238,40 @@ def _defused(value: Any, tags: re.Pattern[str]) -> Any:
 @lru_cache(maxsize=256)
 def _closing_tags(names: frozenset[str]) -> re.Pattern[str]:
     """Match what could close one of the prompt's tags."""
-    return re.compile(rf"<\s*/\s*({'|'.join(sorted(names)) or '(?!)'})", re.IGNORECASE)
+    return re.compile(rf"<\s*/\s*({'|'.join(sorted({*names, DERIVED}))})", re.IGNORECASE)
 
 
 def _finalize(value: Any) -> Any:
-    """Render marked data as its block, everything else as jinja does."""
-    return value.block if isinstance(value, (_Text, _Items)) else value
+    """Render row values as their blocks, options as they are, and any other text, which a loop or filter made of row values, between tags."""
+    if isinstance(value, (_Text, _Items, _Record)):
+        return value.block
+    if isinstance(value, str) and not isinstance(value, _Own):
+        return f"<{DERIVED}>{value}</{DERIVED}>"
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, tuple, dict)) else value
+
+
+@lru_cache(maxsize=1)
+def _environment() -> SandboxedEnvironment:
+    """Return jinja's sandbox; an unknown name is an error, not an empty string."""
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    return ImmutableSandboxedEnvironment(undefined=StrictUndefined, finalize=_finalize, autoescape=False)
 
 
 @lru_cache(maxsize=256)
 def _compiled(template: str) -> Template:
-    """Compile a template in jinja's sandbox; an unknown name is an error, not an empty string."""
-    from jinja2 import StrictUndefined, TemplateSyntaxError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, finalize=_finalize, autoescape=False, keep_trailing_newline=False
-    )
-    try:
-        return environment.from_string(template)
-    except TemplateSyntaxError as error:
-        msg = f"The template cannot be parsed, line {error.lineno}: {error.message}"
-        raise ScorerDefinitionError(msg) from error
+    """Compile a template."""
+    return _environment().from_string(template)
 
 
 @lru_cache(maxsize=256)
 def _names(template: str) -> frozenset[str]:
     """Return the free names of a template."""
-    from jinja2 import meta
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from jinja2 import TemplateSyntaxError, meta
 
-    _compiled(template)
-    return frozenset(meta.find_undeclared_variables(ImmutableSandboxedEnvironment().parse(template)))
+    try:
+        return frozenset(meta.find_undeclared_variables(_environment().parse(template)))
+    except TemplateSyntaxError as error:
+        msg = f"The template cannot be parsed, line {error.lineno}: {error.message}"
+        raise ScorerDefinitionError(msg) from error

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+import pandas as pd
 
-from scorekit.analysis.summary import read_score, select_scores
+from scorekit.analysis.statistics import check_real, check_whole
+from scorekit.analysis.summary import Groups, as_names, column_labels, group_rows, read_score, select_scores
 from scorekit.columns import LOWER_IS_BETTER, require, require_frame
-from scorekit.errors import MissingColumnError, OptionRangeError, UnknownOptionError, listed
-from scorekit.widgets.looks import FAINT, PALETTE, Group, cell_label, escaped, finish, joined_names, largest, row_groups
-from scorekit.widgets.panels import Mode, Panel, bin_scores
+from scorekit.errors import ArgumentTypeError, MissingColumnError, OptionRangeError, UnknownOptionError, listed
+from scorekit.widgets.looks import FAINT, PALETTE, cell_label, escaped, finish, in_lines, joined_names, labels_at, largest, option_columns
+from scorekit.widgets.panels import HIGHER_IS_BETTER, Mode, Panel, bin_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Hashable, Sequence
 
-    import pandas as pd
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
@@ -28,13 +30,23 @@ LEAST_BINS, MOST_BINS = 2, 200
 VERDICTS: Final = ("yes", "unsure", "no")
 UNSURE: Final = "#b9bec5"
 
+MEANS_LINE: Final = 17
+LEGEND_SIGN: Final = 6
+"""How many characters wide the line before a legend's entry is."""
+
+LABEL_PIXELS, LEAST_BARS = 7, 160
+"""About how wide one character of a label is, and how wide the bars are at least, in pixels."""
+
+PANEL_WIDTH: Final = 270
+"""Panels side by side are at least so wide, in pixels."""
+
 
 def figure_scores(
     df: pd.DataFrame,
     /,
     *,
     scores: str | Sequence[str] | None = None,
-    by: str | Sequence[str] | None = None,
+    by: Hashable | Sequence[Hashable] | None = None,
     scale: float = 1.0,
     bins: int = 20,
     layout: Layout = "auto",
@@ -50,7 +62,7 @@ def figure_scores(
     scores
         Names of scorers, such as ``"relevancy"``; by default every scorer that has scored the frame.
     by
-        A column, or several, whose values make groups to compare, such as ``"variant"``.
+        A column, or a list of several, whose values make groups to compare, such as ``"variant"``; an empty list is like None.
     scale
         What the scores were multiplied by, above 0; the bins reach from 0 to it.
     bins
@@ -61,7 +73,7 @@ def figure_scores(
     most_groups
         Groups drawn at most, the largest first; the title says how many were left out.
     lower_is_better
-        Names of the scores that are worse when higher.
+        Names of the scores that are worse when higher. The titles tell the direction of these and of the shipped scores, of no others.
 
     Returns
     -------
@@ -73,9 +85,9 @@ def figure_scores(
     Raises
     ------
     MissingColumnError, ArgumentTypeError
-        When a score or a column of ``by`` is not there, or holds no numbers.
+        When a score or a column of ``by`` is not there, or holds no numbers; when an option is of the wrong kind.
     OptionRangeError, UnknownOptionError
-        When ``scale``, ``bins``, ``most_groups`` or ``layout`` cannot be drawn.
+        When ``scores`` is empty, or ``scale``, ``bins``, ``most_groups`` or ``layout`` cannot be drawn.
 
     Examples
     --------
@@ -85,44 +97,49 @@ def figure_scores(
     [0, 1, 0, 0, 2]
     """
     frame = require_frame(df, "figure_scores")
-    if not (scale > 0 and np.isfinite(scale)):
+    top = check_real("scale", scale)
+    if not (top > 0 and np.isfinite(top)):
         raise OptionRangeError.from_value("scale", scale, "finite and above 0")
-    if not MOST_BINS >= bins >= LEAST_BINS:
-        raise OptionRangeError.from_value("bins", bins, f"from {LEAST_BINS} to {MOST_BINS}")
-    if most_groups < 1:
-        raise OptionRangeError.from_value("most_groups", most_groups, "1 or more")
+    bins = check_whole("bins", bins, LEAST_BINS, MOST_BINS)
+    most_groups = check_whole("most_groups", most_groups, 1)
     if layout not in LAYOUTS:
         raise UnknownOptionError.from_value("layout", layout, LAYOUTS)
+    worse = as_names("lower_is_better", lower_is_better)
     names = select_scores(frame, scores, "figure_scores")
-    found = row_groups(frame, by, "figure_scores")
-    groups = largest(found, most_groups)
+    keys = column_labels(frame, by)
+    columns = option_columns(frame, by, "figure_scores", "by")
+    found = group_rows(columns, len(frame))
+    groups = largest(found, columns, most_groups)
     if layout == "overlay" and len(groups) > len(PALETTE):
         wanted = f"'multiples' for {len(groups)} groups: {len(PALETTE)} at most can be told apart in one panel"
         raise OptionRangeError.from_value("layout", layout, wanted)
-    mode: Mode = (
-        "plain" if by is None else "multiples" if layout == "multiples" or (layout == "auto" and len(groups) > OVERLAID) else "overlay"
-    )
-    binned = {name: [bin_scores(read_score(frame, name)[group.positions], scale, bins) for group in groups] for name in names}
+    mode: Mode = "plain" if not keys else "multiples" if layout == "multiples" or (layout == "auto" and len(groups) > OVERLAID) else "overlay"
+    binned = {name: [bin_scores(values[group.positions], top, bins) for group in groups] for name, values in _scores(frame, names)}
     rows = max(len(groups), 1) if mode == "multiples" else len(names)
-    figure, inside = _grid(rows, len(names) if mode == "multiples" else 1, tight=mode == "multiples")
+    # In an overlay every panel's title tells the groups' means, in as many lines as their labels need.
+    more = len(in_lines([f"{group.label} 0.00" for group in groups])) if mode == "overlay" else 0
+    figure, inside = _grid(rows, len(names) if mode == "multiples" else 1, tight=mode == "multiples", title=MEANS_LINE * more)
     for i, (name, data) in enumerate(binned.items(), start=1):
         tallest = max((part.tallest(mode) for part in data), default=0.0) or 1.0
         for row in range(1, rows + 1) if mode == "multiples" else [i]:
             part = slice(row - 1, row) if mode == "multiples" else slice(None)
-            panel = Panel(figure, row, i if mode == "multiples" else 1, rows=rows, scale=scale, bins=bins, mode=mode)
-            panel.draw(name, groups[part], data[part], tallest, lower=name in lower_is_better)
+            panel = Panel(figure, row, i if mode == "multiples" else 1, rows=rows, scale=top, bins=bins, mode=mode)
+            panel.draw(name, groups[part], data[part], tallest, lower=name in worse)
     subtitle = f"{len(frame):,} rows"
-    if by is not None:
-        shown = (
-            f"{len(groups)} groups by {joined_names(by)}"
-            if len(groups) == len(found)
-            else f"the {len(groups)} largest of {len(found)} groups"
-        )
-        subtitle += f"; {shown}; heights are shares of a group's scored rows"
-    title = "Scores" if by is None else f"Scores by {joined_names(by)}"
-    finish(figure, title, subtitle, inside=inside, top=104 if mode == "plain" else 122)
+    if keys:
+        which = f"{found.count} groups by {joined_names(keys)}" if len(groups) == found.count else f"the {len(groups)} largest of {found.count} groups"
+        subtitle += f"; {which}; heights are shares of a group's scored rows"
+    title = f"Scores by {joined_names(keys)}" if keys else "Scores"
+    legend = len(in_lines([f"{group.label}{' ' * LEGEND_SIGN}" for group in groups])) if mode == "overlay" else 0
+    least = len(names) * PANEL_WIDTH if mode == "multiples" and len(names) > 1 else 0
+    finish(figure, title, subtitle, inside=inside, above=62 if mode == "multiples" else 48 + MEANS_LINE * more, legend=legend, least=least)
     figure.update_layout(barmode="overlay", bargap=0, showlegend=mode == "overlay")
     return figure
+
+
+def _scores(df: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:
+    """Return the scores of each scorer."""
+    return [(name, read_score(df, name)) for name in names]
 
 
 def figure_statements(
@@ -130,8 +147,8 @@ def figure_statements(
     /,
     name: str = "relevancy",
     *,
-    by: str | Sequence[str] | None = None,
-    label: str | Sequence[str] | None = None,
+    by: Hashable | Sequence[Hashable] | None = None,
+    label: Hashable | Sequence[Hashable] | None = None,
     most: int = 40,
     lower_is_better: Collection[str] = LOWER_IS_BETTER,
 ) -> go.Figure:
@@ -144,13 +161,14 @@ def figure_statements(
     name
         A judged scorer that counts verdicts: its columns ``<name>_yes``, ``<name>_no`` and, where there is one, ``<name>_unsure`` are read.
     by
-        A column, or several: one bar per group, over the statements of all its rows together.
+        A column, or a list of several: one bar per group, over the statements of all its rows together.
     label
-        Without ``by``: a column, or several, that name the rows, such as ``["id", "variant"]``; by default the index does.
+        Without ``by``: a column, or a list of several, that name the rows, such as ``["id", "variant"]``; by default the index does.
     most
         Bars drawn at most, the worst first; the title says of how many.
     lower_is_better
-        Names of the scores for which "yes" is the bad verdict.
+        Names of the scores for which "yes" is the bad verdict. For scores that are neither among these nor shipped the figure does not say
+        what is good: fewest "yes" come first.
 
     Returns
     -------
@@ -162,6 +180,8 @@ def figure_statements(
     ------
     MissingColumnError
         When the frame has no verdicts of that scorer, or not the column of ``by`` or ``label``.
+    ArgumentTypeError
+        When verdicts are not counted in numbers, or an option is of the wrong kind.
     OptionRangeError
         When ``most`` is below 1.
 
@@ -174,29 +194,32 @@ def figure_statements(
     ['q2  (4)', 'q1  (2)']
     """
     frame = require_frame(df, "figure_statements")
-    if most < 1:
-        raise OptionRangeError.from_value("most", most, "1 or more")
+    most = check_whole("most", most, 1)
+    if not isinstance(name, str):
+        raise ArgumentTypeError.from_value("name", name, "a scorer's name")
+    lower = name in as_names("lower_is_better", lower_is_better)
     counts = _verdict_counts(frame, name)
-    totals = np.array(list(counts.values())).sum(axis=0)
+    totals = np.sum(list(counts.values()), axis=0)
     bare = int((totals == 0).sum())
-    if by is None:
-        groups = [Group(text, np.array([i])) for i, text in enumerate(_row_labels(frame, label))]
-    else:
-        groups = row_groups(frame, by, "figure_statements")
-    sums = {verdict: np.array([values[group.positions].sum() for group in groups]) for verdict, values in counts.items()}
-    of = np.array([totals[group.positions].sum() for group in groups])
+    keys = column_labels(frame, by)
+    columns = option_columns(frame, by if keys else label, "figure_statements", "by" if keys else "label")
+    groups = group_rows(columns, len(frame)) if keys else Groups(np.arange(len(frame)), np.arange(len(frame)))
+    sums = {verdict: np.bincount(groups.codes, values, groups.count) for verdict, values in counts.items()}
+    of = np.bincount(groups.codes, totals, groups.count)
     drawn = np.flatnonzero(of > 0)
-    lower = name in lower_is_better
     merit = (sums["yes"][drawn] + 0.5 * sums.get("unsure", np.zeros(len(of)))[drawn]) / of[drawn] * (-1 if lower else 1)
     worst = drawn[np.lexsort((-of[drawn], merit))][:most]
-    figure = _stacked(sums, of, worst, [groups[i].label for i in worst], lower=lower)
-    what = "rows" if by is None else f"groups by {joined_names(by)}"
-    limit = f"all {len(drawn):,} {what}" if len(worst) == len(drawn) else f"the {len(worst):,} worst of {len(drawn):,} {what}"
-    subtitle = f"{limit}, worst first, an unsure counted half; number of statements in brackets"
+    labels = labels_at(columns, groups.first[worst]) if columns else _index_labels(frame.index[worst])
+    figure = _stacked(sums, of, worst, labels, lower=lower)
+    known = lower or name in HIGHER_IS_BETTER
+    what = f"groups by {joined_names(keys)}" if keys else "rows"
+    first = "worst" if known else "fewest yes"
+    limit = f"all {len(drawn):,} {what}" if len(worst) == len(drawn) else f"the {len(worst):,} {'worst of' if known else 'first of'} {len(drawn):,} {what}"
+    direction = f"a yes is {'bad' if lower else 'good'}; " if known else ""
+    subtitle = f"{direction}{limit}, {first} first, an unsure counted half; number of statements in brackets"
     subtitle += f"; {bare:,} rows without statements are not drawn" if bare else ""
-    direction = "a yes is bad" if lower else "a yes is good"
-    title = f"Verdicts of {escaped(name)}: {direction}"
-    finish(figure, title, subtitle, inside=max(len(worst), 3) * 22, top=96, bottom=50)
+    least = LABEL_PIXELS * max((len(html.unescape(text)) for text in labels), default=0) + LEAST_BARS
+    finish(figure, f"Verdicts of {escaped(name)}", subtitle, inside=max(len(worst), 3) * 22, above=14, legend=1, bottom=50, least=least)
     figure.update_layout(barmode="stack", bargap=0.22, margin_l=20, legend_traceorder="normal")
     return figure
 
@@ -214,16 +237,21 @@ def _verdict_counts(df: pd.DataFrame, name: str) -> dict[str, NDArray[np.float64
         msg = f"figure_statements needs the columns '{name}_yes' and '{name}_no'; the frame {has}."
         raise MissingColumnError(msg)
     columns = {verdict: require(df, f"{name}_{verdict}", "figure_statements") for verdict in present}
-    return {verdict: np.nan_to_num(column.to_numpy(dtype=np.float64, na_value=np.nan)) for verdict, column in columns.items()}
+    return {verdict: _as_counts(column) for verdict, column in columns.items()}
 
 
-def _row_labels(df: pd.DataFrame, label: str | Sequence[str] | None) -> list[str]:
-    """Return a label for every row."""
-    if label is None:
-        return [" · ".join(map(cell_label, key)) if isinstance(key, tuple) else cell_label(key) for key in df.index]
-    names = [label] if isinstance(label, str) else list(label)
-    columns = [require(df, column, "figure_statements", "label") for column in names]
-    return [" · ".join(map(cell_label, cells)) for cells in zip(*columns, strict=True)]
+def _as_counts(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """Return a column of counts as floats, 0 where a row has none."""
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if not pd.api.types.is_numeric_dtype(column.dtype) and kind not in {"integer", "floating", "mixed-integer-float", "empty"}:
+        msg = f"figure_statements: the column {column.name!r} must hold counts; it holds {kind}. Convert it with pd.to_numeric first."
+        raise ArgumentTypeError(msg)
+    return np.nan_to_num(column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _index_labels(index: pd.Index[Any]) -> list[str]:
+    """Return a label for every row of an index."""
+    return [" · ".join(map(cell_label, key)) if isinstance(key, tuple) else cell_label(key) for key in index]
 
 
 def _stacked(
@@ -263,11 +291,11 @@ def _stacked(
     return figure
 
 
-def _grid(rows: int, columns: int, *, tight: bool) -> tuple[go.Figure, int]:
-    """Return a figure of empty panels and how many pixels high they are together."""
+def _grid(rows: int, columns: int, *, tight: bool, title: int) -> tuple[go.Figure, int]:
+    """Return a figure of empty panels and how many pixels high they are together; titles get ``title`` pixels more than usual."""
     from plotly.subplots import make_subplots
 
-    panel, gap = (150, 34) if tight else (210, 96)
+    panel, gap = (150, 34) if tight else (210, 96 + title)
     inside = rows * panel + (rows - 1) * gap
     spacing = {"vertical_spacing": gap / inside if rows > 1 else 0, "horizontal_spacing": 0.06 if columns > 1 else 0}
     return make_subplots(rows=rows, cols=columns, **spacing), inside

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from scorekit.analysis.summary import group_rows
-from scorekit.columns import require
+from scorekit.analysis.summary import Groups, column_labels, pick
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
-    import numpy as np
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
@@ -28,6 +28,12 @@ BAR: Final = "#44688f"
 FONT: Final = "Inter, 'Helvetica Neue', Arial, 'Noto Sans', 'Noto Sans CJK JP', sans-serif"
 LABEL_CHARACTERS: Final = 48
 MARGIN_BOTTOM: Final = 60
+LEGEND_LINE: Final = 22
+LINE_CHARACTERS, TITLE_CHARACTERS = 46, 34
+"""What a line holds on a screen 420 pixels wide."""
+
+LEAST_WIDTH: Final = "scorekit_least_width"
+"""The key in a figure's ``layout.meta`` under which a page finds how wide it must be at least."""
 
 
 class Group(NamedTuple):
@@ -56,14 +62,27 @@ def faint(text: str, size: int = 12) -> str:
     return f'<span style="color:{FAINT};font-size:{size}px">{text}</span>'
 
 
-def row_groups(df: pd.DataFrame, by: str | Sequence[str] | None, who: str) -> list[Group]:
-    """Return the groups of rows with their labels; all rows as one group without ``by``."""
-    keys = [] if by is None else [by] if isinstance(by, str) else list(by)
-    columns = [require(df, key, who, "by") for key in keys]
-    return [
-        Group(" · ".join(cell_label(column.iloc[positions[0]]) for column in columns), positions)
-        for positions in group_rows(columns, len(df))
-    ]
+def option_columns(df: pd.DataFrame, given: object, who: str, keyword: str) -> list[pd.Series[Any]]:
+    """Return the columns that ``by`` or ``label`` names."""
+    return [pick(df, label, who, keyword) for label in column_labels(df, given)]
+
+
+def labels_at(columns: Sequence[pd.Series[Any]], rows: NDArray[np.intp]) -> list[str]:
+    """Return the label of each of some rows, made of its cells in ``columns``; empty ones without columns."""
+    if not columns:
+        return [""] * len(rows)
+    # A Series would give Python's floats, in which a float32 of 0.1 reads 0.10000000149011612; its array gives its own.
+    cells = zip(*(column.iloc[rows].array for column in columns), strict=True)
+    return [" · ".join(map(cell_label, row)) for row in cells]
+
+
+def largest(groups: Groups, columns: Sequence[pd.Series[Any]], most: int) -> list[Group]:
+    """Return the largest groups, in their order, with the labels that ``columns`` give them."""
+    sizes = np.bincount(groups.codes, minlength=groups.count)
+    kept = np.sort(np.argsort(-sizes, kind="stable")[:most])
+    order, ends = np.argsort(groups.codes, kind="stable"), np.cumsum(sizes)
+    labels = labels_at(columns, groups.first[kept])
+    return [Group(label, order[ends[i] - sizes[i] : ends[i]]) for label, i in zip(labels, kept, strict=True)]
 
 
 def cell_label(value: Any) -> str:
@@ -71,28 +90,74 @@ def cell_label(value: Any) -> str:
     return "(missing)" if pd.api.types.is_scalar(value) and pd.isna(value) else escaped(value) or "(empty)"
 
 
-def largest(groups: list[Group], most: int) -> list[Group]:
-    """Return the largest groups, in their order."""
-    kept = sorted(range(len(groups)), key=lambda i: (-len(groups[i].positions), i))[:most]
-    return [groups[i] for i in sorted(kept)]
-
-
-def joined_names(by: str | Sequence[str]) -> str:
+def joined_names(labels: Iterable[Hashable]) -> str:
     """Return the names of the grouping columns as a label."""
-    return escaped(by) if isinstance(by, str) else ", ".join(escaped(key) for key in by)
+    return ", ".join(map(escaped, labels))
 
 
-def finish(figure: go.Figure, title: str, subtitle: str, *, inside: int, top: int, bottom: int = MARGIN_BOTTOM) -> None:
-    """Give a figure its title (escaped already), its height around ``inside`` pixels of panels, and its common looks."""
+def wrapped(text: str, characters: int = LINE_CHARACTERS) -> list[str]:
+    """Return an escaped text without tags in lines that a narrow screen has room for."""
+    return textwrap.wrap(text, characters, break_long_words=False, break_on_hyphens=False)
+
+
+def in_lines(texts: Sequence[str], characters: int = LINE_CHARACTERS) -> list[list[int]]:
+    """Return which of some short texts share a line on a narrow screen.
+
+    Examples
+    --------
+    >>> in_lines(["a" * 30, "b" * 30, "c"])
+    [[0], [1, 2]]
+    """
+    lines: list[list[int]] = []
+    room = 0
+    for i, text in enumerate(texts):
+        width = len(html.unescape(text)) + 4
+        if not lines or width > room:
+            lines.append([])
+            room = characters + 4
+        lines[-1].append(i)
+        room -= width
+    return lines
+
+
+def finish(
+    figure: go.Figure, title: str, subtitle: str, *, inside: int, above: int, legend: int = 0, bottom: int = MARGIN_BOTTOM, least: int = 0
+) -> None:
+    """Give a figure its title, its height and its common looks; its width is that of the page it stands in.
+
+    Parameters
+    ----------
+    figure
+        The figure; changed.
+    title, subtitle
+        Escaped texts without tags; the subtitle is broken into lines that a narrow screen has room for.
+    inside, above, bottom
+        Height of the panels together, of what is written between the title and the first panel, and of what is under the last, in pixels.
+    legend
+        How many lines the legend needs on a narrow screen.
+    least
+        Below this width, in pixels, the figure cannot be read: a page that has less scrolls it sideways.
+    """
+    lines = [*wrapped(title, TITLE_CHARACTERS)]
+    under = wrapped(subtitle)
+    # The buttons that plotly shows while the pointer is over a figure take the first 30 pixels.
+    head = 34 + 22 * len(lines) + 18 * len(under)
+    top = head + LEGEND_LINE * legend + above
     height = top + inside + bottom
-    text = f"<b>{title}</b><br>{faint(subtitle, 13)}"
-    edge = {"y": 1 - 24 / height, "yref": "container", "yanchor": "top"}
+    text = "<br>".join([*(f"<b>{line}</b>" for line in lines), *(faint(line, 13) for line in under)])
     figure.update_layout(
         template="plotly_white",
         font={"family": FONT, "color": INK, "size": 12},
-        title={"text": text, "x": 0, "xref": "paper", "font": {"size": 19}, **edge},
+        title={"text": text, "x": 0, "xref": "container", "pad": {"l": 8}, "font": {"size": 18}, **_from_top(30, height)},
         height=height,
-        margin={"l": 64, "r": 44, "t": top, "b": bottom},
-        legend={"orientation": "h", "x": 1, "xanchor": "right", "font": {"size": 13}, **edge},
+        autosize=True,
+        margin={"l": 56, "r": 40, "t": top, "b": bottom},
+        legend={"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "font": {"size": 13}, **_from_top(head, height)},
         hoverlabel={"namelength": -1},
+        meta={LEAST_WIDTH: least},
     )
+
+
+def _from_top(pixels: int, height: int) -> dict[str, Any]:
+    """Return a place so many pixels below a figure's upper edge."""
+    return {"y": 1 - pixels / height, "yref": "container", "yanchor": "top"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from scorekit.columns import BANDS
-from scorekit.widgets.looks import BAR, DASHES, FAINT, GRID, INK, PALETTE, Group, escaped, faint
+from scorekit.widgets.looks import BAR, DASHES, FAINT, GRID, INK, PALETTE, Group, escaped, faint, in_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,13 @@ Mode = Literal["plain", "overlay", "multiples"]
 
 WORST, MIDDLE, BEST = (0xFB, 0xE6, 0xD8), (0xF5, 0xF4, 0xEC), (0xDB, 0xEA, 0xF4)
 OUTSIDE: Final = "#b3541e"
+
+HIGHER_IS_BETTER: Final = frozenset({"relevancy", "faithfulness", "tone"})
+"""The shipped scores that are better when higher."""
+
+LIKENESS: Final = frozenset({"text_difference"})
+"""The shipped scores that measure how alike two texts are, which is neither good nor bad."""
+
 TWO_DIGITS: Final = 10
 """Up to this scale means are written with two digits."""
 
@@ -184,19 +191,18 @@ class Panel:
         below, above = sum(data.below for data in binned), sum(data.above for data in binned)
         outside = [f"{n:,} {where}" for n, where in ((below, "below 0"), (above, f"above {self.scale:g}")) if n]
         counts = ", ".join([f"{sum(d.scored for d in binned):,} scored", f"{sum(d.unscored for d in binned):,} unscored", *outside])
-        direction = "lower is better" if lower else "higher is better"
-        head = f'<span style="font-size:15px"><b>{escaped(name)}</b></span>  '
+        direction = _direction(name, self.scale, lower=lower)
+        head = f'<span style="font-size:15px"><b>{escaped(name)}</b></span>  {faint(direction)}'.rstrip()
         if self.mode == "multiples":
             line = f"<b>{groups[0].label if groups else ''}</b>  {faint(counts)}"
-            text = f"{head}{faint(direction)}<br>{line}" if self.top else line
+            text = f"{head}<br>{line}" if self.top else line
         else:
-            text = head + faint(f"{direction}; {counts}")
+            text = f"{head}<br>{faint(counts)}"
         if self.mode == "overlay":
-            means = [
-                f'<span style="color:{PALETTE[i]}">{group.label} <b>{_number(data.mean, self.scale)}</b></span>'
-                for i, (group, data) in enumerate(zip(groups, binned, strict=True))
-            ]
-            text += f"<br>{faint('means:')}  " + "   ".join(means)
+            means = [(group.label, _number(data.mean, self.scale)) for group, data in zip(groups, binned, strict=True)]
+            colored = [f'<span style="color:{PALETTE[i]}">{label} <b>{mean}</b></span>' for i, (label, mean) in enumerate(means)]
+            lines = ["   ".join(colored[i] for i in line) for line in in_lines([f"{label} 0.00" for label, _ in means])]
+            text += "".join(f"<br>{line}" for line in lines)
         place = {"x": 0, "xref": "x domain", "xanchor": "left", "y": 1, "yref": "y domain", "yanchor": "bottom"}
         self._write(text, yshift=4, align="left", font={"size": 13}, **place)
 
@@ -241,6 +247,21 @@ class Panel:
         self.figure.add_annotation(
             text=text, showarrow=False, exclude_empty_subplots=False, **{"xref": "x", "yref": "y", **place}, **self.where
         )
+
+
+def _direction(name: str, scale: float, *, lower: bool) -> str:
+    """Return what a high score means; nothing for a score whose meaning nobody told.
+
+    Examples
+    --------
+    >>> _direction("text_difference", 100.0, lower=False)
+    '100 = identical'
+    """
+    if lower:
+        return "lower is better"
+    if name in LIKENESS:
+        return f"{scale:g} = identical"
+    return "higher is better" if name in HIGHER_IS_BETTER else ""
 
 
 def _wide_bands(name: str) -> list[tuple[float, float, str]]:
