@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
+import math
 import os
 import sys
 import warnings
@@ -20,16 +20,20 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import pandas as pd
 
 import scorekit
-from scorekit.errors import ScorekitError, UnknownOptionError
-from scorekit.files import Table, TableFileError, file_ending, read_table, replacing, write_table
+from scorekit.errors import ArgumentTypeError, ScorekitError, UnknownOptionError, shown
+from scorekit.files import Table, TableFileError, file_ending, read_table, replacing, require_writable, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 USED_WRONGLY, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 WORST_ROWS: Final = 5
 NO_LIMIT: Final = -1
 TEXT_CHARACTERS: Final = 300
+COLUMNS: Final = ("input", "output", "context")
+"""The options that name a column."""
+SET_ELSEWHERE: Final = frozenset({"judge", "name", "keep_prompts", "usage", "progress", "prompts"})
+"""Arguments of the scorers that ``--option`` does not set: they have a flag, change the columns, or are no text."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"scorekit: interrupted. {' '.join(map(str, error.args))}".rstrip())
         return INTERRUPTED
     except ScorekitError as error:
-        _say(f"scorekit: error: {error}")
+        _say(f"scorekit: error: {_printable(error)}")
         return USED_WRONGLY
     return code
 
@@ -116,20 +120,22 @@ def _parser() -> argparse.ArgumentParser:
 
 def _score(arguments: argparse.Namespace) -> int:
     """Score a file."""
-    options = _options(arguments)
-    scorers = [_bound(name, options) for name in dict.fromkeys(arguments.scorer)]
-    _refuse_unused(options, arguments.scorer)
     names = list(dict.fromkeys(arguments.scorer))
+    options = _options(arguments)
+    _refuse_unused(options, names)
+    scorers = [_bound(name, options) for name in names]
+    written = {column for scorer in scorers for column in _written(scorer, arguments.judge)}
     ending = file_ending(arguments.out) if arguments.out else ".jsonl" if file_ending(arguments.file) == ".jsonl" else ".csv"
     table = read_table(arguments.file)
+    require_writable(table, ending)
     _note_empty(table.frame, options)
     with replacing(arguments.out) if arguments.out else nullcontext(sys.stdout.buffer) as target:
         try:
-            scored = scorekit.score(table.frame, scorers, judge=_judge(arguments.judge), progress=True)
+            scored = scorekit.score(table.frame, scorers, judge=arguments.judge, progress=True)
         except (Exception, KeyboardInterrupt) as error:
-            _keep_partial(table, error, names, ending, arguments.out)
+            _keep_partial(table, error, written, ending, arguments.out)
             raise
-        _write(table, scored, names, ending, target)
+        _write(table, scored, written, ending, target)
     _say(summary_text(scorekit.summarize(scored, scores=names)))
     if arguments.out:
         _say(f"{len(scored):,} rows written to {arguments.out}")
@@ -143,32 +149,37 @@ def _score(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _note_empty(df: pd.DataFrame, options: dict[str, Any]) -> None:
+def _note_empty(df: pd.DataFrame, options: Mapping[str, str]) -> None:
     """Say how many cells are empty texts: they are scored as such, since a file of text alone cannot say that one is missing."""
     for need in ("input", "output"):
         column = options.get(need, need)
-        count = int((df[column].astype(object) == "").sum()) if list(df.columns).count(column) == 1 else 0
+        cells = df[column].tolist() if list(df.columns).count(column) == 1 else []
+        count = sum(isinstance(cell, str) and not cell for cell in cells)
         if count:
             _say(
                 f"scorekit: note: {count:,} cell{'s' if count > 1 else ''} of {column!r} are empty texts and are scored as empty, not as missing."
             )
 
 
-def _keep_partial(table: Table, error: BaseException, names: Sequence[str], ending: str, out: str | None) -> None:
+def _keep_partial(table: Table, error: BaseException, written: set[str], ending: str, out: str | None) -> None:
     """Write what was finished before an error beside the output."""
     partial_frame = getattr(error, "partial", None)
     if partial_frame is None or out is None or len(partial_frame) != len(table.frame):
         return
     path = f"{out}.partial"
-    with replacing(path) as target:
-        _write(table, partial_frame, names, ending, target)
+    try:
+        with replacing(path) as target:
+            _write(table, partial_frame, written, ending, target)
+    except TableFileError as unwritable:
+        _say(f"scorekit: what was finished is lost: {_printable(unwritable)}")
+        return
     _say(f"scorekit: what was finished is in {path} ({ending[1:]})")
 
 
-def _write(table: Table, scored: pd.DataFrame, names: Sequence[str], ending: str, target: Any) -> None:
+def _write(table: Table, scored: pd.DataFrame, written: set[str], ending: str, target: Any) -> None:
     """Write the rows; say in one line why they cannot be written."""
     try:
-        write_table(table, scored, names, ending, target)
+        write_table(table, scored, written, ending, target)
         target.flush()
     except BrokenPipeError:
         raise
@@ -195,38 +206,74 @@ def _scorer(name: str) -> Callable[..., pd.DataFrame]:
     return function
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the command line: "lexicon" or "tone.lexicon" -> value."""
-    options = {key: value for key in ("input", "output", "context") if (value := getattr(arguments, key)) is not None}
+def _options(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the options of the command line: "lexicon" or "tone.lexicon" -> its text."""
+    options = {key: value for key in COLUMNS if (value := getattr(arguments, key)) is not None}
     for word in arguments.option:
         key, equals, value = word.partition("=")
         if not equals or not key:
-            msg = f"--option {word!r} is not KEY=VALUE, such as lexicon=afinn."
+            msg = f"--option {shown(word)!r} is not KEY=VALUE, such as lexicon=afinn."
             raise UnknownOptionError(msg)
-        options[key] = _value(value)
+        options[key] = value
     return options
 
 
-def _value(text: str) -> Any:
-    """Return a number, true, false or a JSON list or object; anything else is text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+def _value(option: str, text: str, annotation: str) -> Any:
+    """Return an option's text as the kind that the scorer wants: a number or a truth value; anything else stays text."""
+    kinds = annotation.split(" | ")
+    if "bool" in kinds:
+        if text not in ("true", "false"):
+            raise UnknownOptionError.from_value(f"--option {option}", shown(text), ("true", "false"))
+        return text == "true"
+    if "float" in kinds or "int" in kinds:
+        try:
+            number = float(text)
+            if math.isfinite(number):
+                return int(text) if "float" not in kinds or text.lstrip("-").isdecimal() else number
+        except ValueError:
+            pass
+        wanted = "a finite number" if "float" in kinds else "a whole number"
+        msg = f"--option {option}={shown(text)!r} is not {wanted}."
+        raise ArgumentTypeError(msg)
+    return text
 
 
-def _bound(name: str, options: dict[str, Any]) -> Callable[..., pd.DataFrame]:
+def _bound(name: str, options: Mapping[str, str]) -> partial[pd.DataFrame]:
     """Return a scorer with those options that it takes; one meant for it alone wins."""
     function = _scorer(name)
-    taken = set(_keywords(function))
-    general = {key: value for key, value in options.items() if key in taken}
-    own = {key.partition(".")[2]: value for key, value in options.items() if key.startswith(f"{name}.")}
-    return partial(function, **{**general, **{key: value for key, value in own.items() if key in taken}})
+    chosen = {
+        key: _value(option, options[option], annotation)
+        for key, annotation in _settable(function).items()
+        for option in (key, f"{name}.{key}")
+        if option in options
+    }
+    return partial(function, **chosen)
 
 
-def _refuse_unused(options: dict[str, Any], names: Iterable[str]) -> None:
+def _written(scorer: partial[pd.DataFrame], judge: str | None) -> list[str]:
+    """Return the columns that a scorer writes, found by scoring no rows; raise where its options do not work.
+
+    An error that is not scorekit's own is the options' fault if it does not come without them; otherwise it is a bug, and raised as it is.
+    """
+    no_rows = pd.DataFrame({column: [] for column in COLUMNS}, dtype=object)
+    options = {key: value for key, value in scorer.keywords.items() if key not in COLUMNS}
+    try:
+        scored = scorekit.score(no_rows, partial(scorer.func, **options), judge=judge, progress=False)
+    except ScorekitError:
+        raise
+    except (TypeError, ValueError) as error:
+        if not options:
+            raise
+        scorekit.score(no_rows, scorer.func, judge=judge, progress=False)
+        given = ", ".join(f"{key}={shown(value)}" for key, value in options.items())
+        msg = f"--option {given} does not work: {error}"
+        raise ArgumentTypeError(msg) from error
+    return [str(column) for column in scored.columns if column not in COLUMNS]
+
+
+def _refuse_unused(options: Mapping[str, str], names: Iterable[str]) -> None:
     """Raise where no scorer of the call takes an option."""
-    known = {name: _keywords(_scorer(name)) for name in names}
+    known = {name: _settable(_scorer(name)) for name in names}
     every = list(dict.fromkeys(key for keys in known.values() for key in keys))
     full = {f"{name}.{key}" for name, keys in known.items() for key in keys}
     for key in options:
@@ -234,18 +281,14 @@ def _refuse_unused(options: dict[str, Any], names: Iterable[str]) -> None:
             raise UnknownOptionError.from_value("option", key, every)
 
 
-def _keywords(function: Callable[..., Any]) -> list[str]:
-    """Return the options of a scorer that a command line can set."""
-    apart = {"judge", "name", "keep_prompts", "usage", "progress"}
-    kinds = inspect.signature(function).parameters.values()
-    return [parameter.name for parameter in kinds if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in apart]
-
-
-def _judge(model: str | None) -> Any:
-    """Return the judge that ``--judge`` names."""
-    if model is None:
-        return None
-    return scorekit.LocalJudge() if model == "local" else scorekit.Judge(model)
+def _settable(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the options of a scorer that a command line can set, with their annotations."""
+    parameters = inspect.signature(function).parameters.values()
+    return {
+        parameter.name: parameter.annotation if isinstance(parameter.annotation, str) else inspect.formatannotation(parameter.annotation)
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in SET_ELSEWHERE
+    }
 
 
 def _error_limit(text: str) -> int:
@@ -330,9 +373,14 @@ def _row_text(number: int, row: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _printable(value: object) -> str:
+    """Return a text on one line, without the control characters that a terminal would obey."""
+    return "".join(c for c in " ".join(str(value).split()) if c.isprintable())
+
+
 def _one_line(value: object) -> str:
-    """Return a row's text on one line, shortened, without the control characters that a terminal would obey."""
-    text = "".join(c for c in " ".join(str(value).split()) if c.isprintable())
+    """Return a row's text on one line, shortened; answers need more room here than ``errors.shown`` leaves them in a message."""
+    text = _printable(value)
     return text if len(text) <= TEXT_CHARACTERS else text[: TEXT_CHARACTERS - 1] + "…"
 
 

@@ -183,7 +183,7 @@ def _plain(value: object) -> object:
     raise TypeError(msg)
 
 
-def read_steps(df: pd.DataFrame, column: str) -> pd.Series[Any]:
+def read_steps(df: pd.DataFrame, /, column: str) -> pd.Series[Any]:
     """Return a column of JSON text as Python values.
 
     Parameters
@@ -233,7 +233,7 @@ def _with_none(cells: pd.Series[Any]) -> list[Any]:
     return cells.astype(object).where(cells.notna(), None).tolist()
 
 
-def unnest(df: pd.DataFrame, name: str) -> pd.DataFrame:
+def unnest(df: pd.DataFrame, /, name: str) -> pd.DataFrame:
     """Return one row per statement (or claim, or other item) of a scorer's step results.
 
     Parameters
@@ -339,7 +339,7 @@ def _typed(values: list[Any]) -> pd.Series[Any]:
     return pd.Series([to_json(value) for value in values], dtype="string")
 
 
-def bands(df: pd.DataFrame, name: str, *, scale: float = 1.0, labels: Mapping[float, str] | None = None) -> pd.Series[Any]:
+def bands(df: pd.DataFrame, /, name: str, *, scale: float = 1.0, labels: Mapping[float, str] | None = None) -> pd.Series[Any]:
     """Return the published interpretation of each score as an ordered categorical.
 
     Parameters

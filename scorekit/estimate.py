@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -16,6 +15,8 @@ from scorekit.judge.client import Judge
 from scorekit.judge.replies import Answer, Reason, Request, Statements, Verdicts
 from scorekit.judge.settings import sent_model
 from scorekit.judge.usage import prices
+from scorekit.run import parameters_of, unwrapped
+from scorekit.scorer import Scorer
 from scorekit.sentences import split_sentences
 from scorekit.texts import TEXT
 
@@ -32,7 +33,7 @@ A_SENTENCE = "It names the main point of the answer and says how far that meets 
 LIST_ITEMS = 3
 
 
-def estimate(df: pd.DataFrame, scorer: ScorerLike, *, judge: JudgeLike | None = None) -> pd.DataFrame:
+def estimate(df: pd.DataFrame, /, scorer: ScorerLike, *, judge: JudgeLike | None = None) -> pd.DataFrame:
     """Return how many calls and about how many tokens a scorer would take, without making a call.
 
     The steps run with invented replies: statements are cut by the sentence splitter, every verdict has a reason of one sentence. Equal requests
@@ -66,15 +67,13 @@ def estimate(df: pd.DataFrame, scorer: ScorerLike, *, judge: JudgeLike | None = 
     {'relevancy.preprocess': 1, 'relevancy.analyze': 1, 'relevancy.generate_reason': 1, 'total': 3}
     """
     require_frame(df, "estimate")
-    bound = _bound_judge(scorer)
-    ledger = _Ledger()
-    try:
-        scorer(df, judge=ledger)
-    except TypeError as error:
-        if "judge" not in str(error):
-            raise
+    function, settings = unwrapped(scorer)
+    bound = settings.get("judge", getattr(function, "judge", None))
+    if not (function.prompts if isinstance(function, Scorer) else "judge" in parameters_of(function)):
         msg = "estimate counts calls to a judge, but this scorer takes no judge: it costs none."
-        raise ArgumentTypeError(msg) from error
+        raise ArgumentTypeError(msg)
+    ledger = _Ledger()
+    scorer(df, judge=ledger)
     rows = {step: (len(texts), *ledger.tokens[step]) for step, texts in ledger.asked.items()}
     counted = pd.DataFrame.from_dict(rows, orient="index", columns=["calls", "input_tokens", "output_tokens"])
     counted.loc["total"] = counted.sum()
@@ -168,15 +167,6 @@ def _instance(part: dict[str, Any], root: dict[str, Any]) -> Any:
     if kind in ("integer", "number"):
         return part.get("minimum", part.get("maximum", 1))
     return {"boolean": True, "null": None}.get(str(kind), A_SENTENCE)
-
-
-def _bound_judge(scorer: Any) -> JudgeLike | None:
-    """Return the judge that a partial or a Scorer has bound."""
-    found = None
-    while isinstance(scorer, partial):
-        found = found if found is not None else scorer.keywords.get("judge")
-        scorer = scorer.func
-    return found if found is not None else getattr(scorer, "judge", None)
 
 
 def _price(judge: JudgeLike | None) -> Callable[[float, float], float]:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
@@ -40,7 +40,8 @@ class Table:
     Attributes
     ----------
     frame
-        The rows. CSV: every cell text, an empty one ``""``. JSONL: Python values as JSON spells them, None where a line lacks the key.
+        The rows. CSV: every cell text, an empty one ``""``. JSONL: Python values as JSON spells them, None where a line lacks the key; in
+        the columns' names, which pandas encodes, U+FFFD stands for a lone surrogate.
         Parquet: as pandas reads it, but whole numbers with gaps stay whole; the index on a fresh range.
     records
         The lines of a JSONL file.
@@ -106,7 +107,7 @@ def require_writable(table: Table, ending: str) -> None:
         return
     if ending == ".parquet":
         _parquet()
-    twice = [name for name, count in Counter(map(without_surrogates, table.frame.columns)).items() if count > 1]
+    twice = [name for name, count in Counter(table.frame.columns).items() if count > 1]
     if twice:
         msg = f"The file has two columns of one name ({listed(twice)}), which {ending} cannot hold. Rename one, or write a .csv file."
         raise ColumnConflictError(msg)
@@ -164,16 +165,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except OSError as error:
         msg = f"Cannot write {path}: {error.strerror or error}."
         raise TableFileError(msg) from error
-    if device:
-        with handle:
-            yield handle
-        return
     try:
-        with handle:
-            yield handle
-        beside.replace(final)
+        yield handle
+        try:
+            handle.close()
+            if not device:
+                beside.replace(final)
+        except OSError as error:
+            msg = f"Cannot write {path}: {error.strerror or error}."
+            raise TableFileError(msg) from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # on a full disk, closing fails as writing did
+            handle.close()
+        if not device:
+            beside.unlink(missing_ok=True)
 
 
 def _read_csv(path: Path) -> Table:
@@ -219,7 +224,7 @@ def _read_jsonl(path: Path) -> Table:
     keys = dict.fromkeys(key for record in records for key in record)
     columns = {number: _objects([record.get(key) for record in records]) for number, key in enumerate(keys)}
     frame = pd.DataFrame(columns, index=range(len(records)))
-    return Table(frame.set_axis(pd.Index(list(keys), dtype=object), axis=1), records=records)
+    return Table(frame.set_axis(list(map(without_surrogates, keys)), axis=1), records=records)
 
 
 def _read_parquet(path: Path) -> Table:
@@ -293,7 +298,7 @@ def _write_csv(table: Table, kept: set[str], results: pd.DataFrame, target: IO[b
     places = [place for place, column in enumerate(table.frame.columns) if column in kept]
     columns = [_flat(_own_column(table, place)) for place in places] + [results[column] for column in results.columns]
     lines = _CsvLines(target)
-    csv.writer(lines, lineterminator=CRLF).writerow([*table.frame.columns[places], *results.columns])
+    csv.writer(lines, lineterminator=CRLF).writerow([*(table.frame.columns[place] for place in places), *results.columns])
     pd.DataFrame(dict(enumerate(columns))).to_csv(lines, index=False, header=False, lineterminator=CRLF)
 
 
@@ -310,15 +315,13 @@ def _flat(column: pd.Series[Any]) -> pd.Series[Any]:
     if not pd.api.types.is_object_dtype(column.dtype):
         return column
     nested = (list, dict)
-    return _objects(
-        [json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, nested) else cell for cell in column.tolist()]
-    )
+    return _objects([json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, nested) else cell for cell in column.tolist()])
 
 
 def _write_jsonl(table: Table, kept: set[str], results: pd.DataFrame, target: IO[bytes]) -> None:
     """Write each row's own keys and the results after them."""
     for old, new in zip(_records(table), results.astype(object).to_dict("records"), strict=True):
-        line = {key: value for key, value in old.items() if key in kept}
+        line = {key: value for key, value in old.items() if without_surrogates(key) in kept}
         line |= {str(key): _json_value(value) for key, value in new.items()}
         target.write(_json_line(line).encode())
 
@@ -329,14 +332,15 @@ def _write_parquet(table: Table, kept: set[str], results: pd.DataFrame, target: 
     import pyarrow as pa
 
     own = [column for column in table.frame.columns if column in kept]
+    added = {column: _result_column(results[column]) for column in results.columns}
     if table.arrow is not None:
         arrow = table.arrow.select(own)
+        for column, array in added.items():
+            arrow = arrow.append_column(column, array)
     elif table.records is not None:
-        arrow = pa.table({without_surrogates(column): _arrow_column(table.frame[column].tolist()) for column in own})
+        arrow = pa.table({column: _arrow_column(table.frame[column].tolist()) for column in own} | added)
     else:
-        arrow = pa.table({column: pa.array(table.frame[column].tolist(), type=pa.string()) for column in own})
-    for column in results.columns:
-        arrow = arrow.append_column(column, _result_column(results[column]))
+        arrow = pa.table({column: pa.array(table.frame[column].tolist(), type=pa.string()) for column in own} | added)
     parquet.write_table(arrow, target)
 
 

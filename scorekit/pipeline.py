@@ -218,7 +218,7 @@ def _call_step(plan: Plan, step: str, function: StepFunction, rows: pd.DataFrame
         if name is None:
             said = "must return a frame of fields, or a series with a name"
             raise StepResultError(_about(plan, step, f"{said}; it returned {type(result).__name__}."))
-        return {str(name): _aligned(result, rows, plan, step)}
+        result = pd.DataFrame({name: _aligned(result, rows, plan, step)})
     if not result.columns.is_unique:
         raise StepResultError(
             _about(plan, step, f"returned two columns of one name: {listed(result.columns[result.columns.duplicated()])}.")

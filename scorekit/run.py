@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,12 +13,13 @@ from uuid import uuid4
 
 import pandas as pd
 
-from scorekit.columns import read_steps, require_frame
+from scorekit.columns import joined, require_frame
 from scorekit.drive import POLL_S, Stopped
-from scorekit.errors import ArgumentTypeError, ColumnConflictError, ScorerDefinitionError
+from scorekit.errors import ArgumentTypeError, ColumnConflictError, ScorerDefinitionError, listed
 from scorekit.judge.loop import wait_any
+from scorekit.pipeline import WRITES_REACH
 from scorekit.progress import SHARED, Progress, progress_bar
-from scorekit.scorer import Scorer
+from scorekit.scorer import RESUME, Scorer, warn_if_local
 
 if TYPE_CHECKING:
     from scorekit.scorer import JudgeLike
@@ -28,13 +30,15 @@ ScorerLike = Callable[..., pd.DataFrame]
 
 def score(
     df: pd.DataFrame,
+    /,
     scorers: Iterable[ScorerLike] | ScorerLike,
     *,
     judge: JudgeLike | None = None,
+    repeats: int = 1,
     keep_prompts: bool = False,
     usage: bool = False,
     progress: bool = True,
-    **columns: str,
+    **columns: Hashable,
 ) -> pd.DataFrame:
     """Return the frame with the columns of several scorers added.
 
@@ -47,8 +51,8 @@ def score(
     scorers
         Scorers: public functions (``score_tone``), partials of them (``functools.partial(score_tone, lexicon="afinn")``), `Scorer` values, or
         callables of your own from a frame to the frame with a ``<name>_score`` column added.
-    judge, keep_prompts, usage
-        Passed to each scorer that takes such an argument and does not have it bound already.
+    judge, repeats, keep_prompts, usage
+        Passed to each judged scorer that takes such an argument and does not have it bound already.
     progress
         Show one bar for all when it takes more than 2 seconds.
     **columns
@@ -76,17 +80,19 @@ def score(
     ['tone_score', 'text_difference_score']
     """
     require_frame(df, "score")
-    settings = {"judge": judge, "keep_prompts": keep_prompts, "usage": usage}
+    settings = {"judge": judge, "repeats": repeats if repeats != 1 else None, "keep_prompts": keep_prompts, "usage": usage}
     jobs = [_Job.of(scorer, settings, columns) for scorer in _as_list(scorers)]
     _refuse_unread(columns, jobs)
     for job in jobs:
         job.rehearse(df)
     _refuse_shared_columns(jobs)
+    if len(df) and judge is None and any(job.judged and not job.has_judge for job in jobs):
+        warn_if_local()
     counters = Progress()
     judged = [job for job in jobs if job.judged]
     with ThreadPoolExecutor(max(1, len(judged)), thread_name_prefix="scorekit") as pool:
         try:
-            with progress_bar(len(df) * len(jobs), "score", counters, shown=progress) as show:
+            with progress_bar(len(df) * len(jobs), "score", counters, shown=progress and len(df) > 0) as show:
                 waiting = {pool.submit(_in_context, counters, job, df) for job in judged}
                 for job in jobs:
                     if not job.judged:
@@ -100,10 +106,12 @@ def score(
                     show()
         except (Exception, KeyboardInterrupt) as error:
             counters.stopped = True
-            pool.shutdown(wait=True)
-            error.partial = _joined(df, jobs)  # type: ignore[union-attr]
-            if isinstance(error, KeyboardInterrupt):
-                error.args = (_interrupted(jobs, len(df)),)
+            try:
+                pool.shutdown(wait=True)
+            finally:  # a second Ctrl-C must not lose what is there
+                error.partial = _joined(df, jobs)  # type: ignore[union-attr]
+                if isinstance(error, KeyboardInterrupt):
+                    error.args = (_interrupted(jobs, len(df)),)
             raise
     return _joined(df, jobs)
 
@@ -114,62 +122,130 @@ class _Job:
 
     label: str
     call: ScorerLike
-    judged: bool
-    name: str | None
+    judged: bool = False
+    ours: bool = False
+    has_judge: bool = False
+    name: str | None = None
     reads: frozenset[str] = frozenset()
-    columns: list[str] = field(default_factory=list)
-    dropped: list[str] = field(default_factory=list)
+    columns: list[Hashable] = field(default_factory=list)
     result: pd.DataFrame | None = None
 
     @classmethod
-    def of(cls, scorer: object, settings: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> _Job:
+    def of(cls, scorer: object, settings: Mapping[str, Any], columns: Mapping[str, Hashable] | None = None) -> _Job:
         """Bind the settings and the columns that the scorer takes and does not have already."""
         columns = columns or {}
         if not callable(scorer):
             example = f"score_{scorer}" if isinstance(scorer, str) else "score_tone"
             hint = f"Pass functions such as {example}, partials of them, or Scorer values."
             raise ArgumentTypeError.from_value("a scorer", scorer, "a callable from a frame to a frame", hint)
-        bound: dict[str, Any] = {}
-        function: Any = scorer
-        while isinstance(function, partial):
-            bound = {**function.keywords, **bound}
-            function = function.func
-        parameters = inspect.signature(function).parameters if not isinstance(function, type) else {}
-        free = {name: value for name, value in settings.items() if name in parameters and name not in bound and value is not None}
-        reads = frozenset(function.needs if isinstance(function, Scorer) else parameters) & frozenset(columns)
-        free |= {need: columns[need] for need in reads if need not in bound}
+        function, bound = unwrapped(scorer)
+        parameters = parameters_of(function)
         if isinstance(function, Scorer):
+            judged, reads = bool(function.prompts), frozenset(function.needs)
             name: object = function.name
-            judged = bool(function.prompts)
+            bound = {"judge": function.judge, **bound} if function.judge is not None else bound
         else:
             default = parameters["name"].default if "name" in parameters else None
-            name, judged = bound.get("name", default), "judge" in parameters
-        label = getattr(function, "__name__", None) or str(name)
-        return cls(label, partial(scorer, **free) if free else scorer, judged, name if isinstance(name, str) else None, reads)
+            judged, name, reads = "judge" in parameters, bound.get("name", default), frozenset(parameters)
+        free = {key: value for key, value in settings.items() if key in parameters and key not in bound and value is not None}
+        if not judged:
+            free.pop("repeats", None)
+        free |= {need: columns[need] for need in reads & frozenset(columns) if need not in bound}
+        return cls(
+            str(getattr(function, "__name__", name if isinstance(name, str) else type(function).__name__)),
+            partial(scorer, **free) if free else scorer,
+            judged,
+            ours=isinstance(function, Scorer) or str(getattr(function, "__module__", "")).startswith("scorekit."),
+            has_judge="judge" in bound,
+            name=name if isinstance(name, str) else None,
+            reads=reads & frozenset(columns),
+        )
 
     def rehearse(self, df: pd.DataFrame) -> None:
         """Call the scorer on no rows: what is wrong for every row raises here, and the result names its columns."""
-        empty = df.iloc[:0]
-        scored = self.call(empty)
+        token = SHARED.set(Progress())
+        try:
+            self.columns = self._written(df.iloc[:0])
+        finally:
+            SHARED.reset(token)
+        if not any(str(column).endswith("_score") for column in self.columns):
+            msg = f"The scorer {self.label} added no column that ends in '_score'."
+            raise ScorerDefinitionError(msg)
+
+    def _written(self, empty: pd.DataFrame) -> list[Hashable]:
+        """Return the columns that the scorer writes, those of an earlier run too.
+
+        Ours come last and begin with the score. What another's function writes anew shows when it is given the frame without any scores.
+        """
+        scored = self._called(empty)
+        if self.ours:
+            columns: list[Hashable] = list(scored.columns)
+            return columns[columns.index(f"{self.name}_score") :]
+        bare = empty.drop(columns=[column for column in empty.columns if str(column).endswith("_score")])
+        try:
+            again = self._called(bare)
+        except Exception:  # noqa: BLE001  (it reads a score, so it cannot be shown a frame without)
+            return [column for column in scored.columns if column not in empty.columns]
+        return [column for column in again.columns if column not in bare.columns]
+
+    def _called(self, df: pd.DataFrame) -> pd.DataFrame:
+        """Call the scorer; another's function gets a frame of its own, so that what it writes does not reach the caller's."""
+        scored = self.call(df if self.ours else df.copy(deep=WRITES_REACH))
         if not isinstance(scored, pd.DataFrame):
             msg = f"The scorer {self.label} must return a DataFrame; it returned {type(scored).__name__}."
             raise ScorerDefinitionError(msg)
-        owned = self.name is not None and all(f"{self.name}_{part}" in df.columns for part in ("score", "reason", "error"))
-        self.columns = [
-            column for column in scored.columns if column not in df.columns or (owned and str(column).startswith(f"{self.name}_"))
-        ]
-        self.dropped = [column for column in df.columns if column not in scored.columns]
-        if not any(str(column).endswith("_score") for column in self.columns):
-            msg = f"The scorer {self.label} added no column that ends in '_score'; it gave {list(map(str, scored.columns))}."
-            raise ScorerDefinitionError(msg)
+        return scored
 
     def run(self, df: pd.DataFrame) -> None:
         """Call the scorer; keep what it gave, or what it had finished when it raised."""
         try:
-            self.result = self.call(df)
+            self.result = self._checked(self._called(df), df)
         except BaseException as error:
-            self.result = getattr(error, "partial", None)
+            partial_frame = getattr(error, "partial", None)
+            self.result = None if partial_frame is None else partial_frame[self.columns]
             raise
+
+    def _checked(self, scored: pd.DataFrame, df: pd.DataFrame) -> pd.DataFrame:
+        """Return the scorer's columns, or raise where its rows are not the frame's."""
+        if len(scored) != len(df):
+            msg = f"The scorer {self.label} returned {len(scored)} rows for {len(df)}; a scorer keeps the rows as they are."
+            raise ScorerDefinitionError(msg)
+        same = [column for column in df.columns if column in scored.columns and column not in self.columns]
+        moved = not scored.index.equals(df.index) or not all(_equal(scored[column], df[column]) for column in ([] if self.ours else same))
+        if moved:
+            msg = f"The scorer {self.label} returned the rows in another order or with another index; a scorer keeps them as they are."
+            raise ScorerDefinitionError(msg)
+        if lost := [column for column in self.columns if column not in scored.columns]:
+            msg = f"The scorer {self.label} wrote {listed(self.columns)} on no rows, but not {listed(lost)} on {len(df)}."
+            raise ScorerDefinitionError(msg)
+        return scored[self.columns]
+
+
+def unwrapped(scorer: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the function inside nested partials, and the keywords that they bind."""
+    bound: dict[str, Any] = {}
+    while isinstance(scorer, partial):
+        bound = {**scorer.keywords, **bound}
+        scorer = scorer.func
+    return scorer, bound
+
+
+def parameters_of(function: Any) -> Mapping[str, inspect.Parameter]:
+    """Return a callable's parameters; none where it does not say."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Return whether two columns hold the same cells in the same order; cells that cannot be compared count as the same."""
+    if first is second:
+        return True
+    try:
+        return bool(first.equals(second))
+    except (TypeError, ValueError, AttributeError):
+        return True
 
 
 def _in_context(counters: Progress, job: _Job, df: pd.DataFrame) -> None:
@@ -192,7 +268,7 @@ def _as_list(scorers: Iterable[ScorerLike] | ScorerLike) -> list[ScorerLike]:
     return found
 
 
-def _refuse_unread(columns: Mapping[str, str], jobs: list[_Job]) -> None:
+def _refuse_unread(columns: Mapping[str, Hashable], jobs: list[_Job]) -> None:
     """Raise where no scorer of the call reads a column that was named."""
     for keyword in columns:
         if not any(keyword in job.reads for job in jobs):
@@ -204,24 +280,16 @@ def _refuse_shared_columns(jobs: list[_Job]) -> None:
     """Raise where two scorers would write one column."""
     for i, first in enumerate(jobs):
         for second in jobs[i + 1 :]:
-            shared = [column for column in first.columns if column in second.columns]
-            if shared:
-                raise ColumnConflictError.from_scorers(first.label, second.label, shared)
+            if shared := [column for column in first.columns if column in second.columns]:
+                raise ColumnConflictError.from_scorers(first.label, second.label, [str(column) for column in shared])
 
 
 def _joined(df: pd.DataFrame, jobs: list[_Job]) -> pd.DataFrame:
     """Return the frame with the columns of every job that gave a result."""
     done = [job for job in jobs if job.result is not None]
-    gone = {column for job in done for column in (*job.columns, *job.dropped)}
+    gone = {column for job in done for column in job.columns}
     kept = df.drop(columns=[column for column in df.columns if column in gone])
-    results = [job.result[job.columns] for job in done if job.result is not None]
-    for job, result in zip(done, results, strict=True):
-        if len(result) != len(df):
-            msg = f"The scorer {job.label} returned {len(result)} rows for {len(df)}; a scorer keeps the rows as they are."
-            raise ScorerDefinitionError(msg)
-    joined = pd.concat([kept, *(result.set_axis(df.index, axis=0) for result in results)], axis=1)
-    joined.attrs = dict(df.attrs)
-    return joined
+    return joined(df, kept, [job.result for job in done if job.result is not None])
 
 
 def _interrupted(jobs: list[_Job], count: int) -> str:
@@ -231,7 +299,7 @@ def _interrupted(jobs: list[_Job], count: int) -> str:
         errors = None if job.result is None else job.result.get(f"{job.name}_error")
         done = 0 if job.result is None else count if errors is None else count - int((errors == "cancelled").sum())
         parts.append(f"{job.name or job.label} {done} of {count}")
-    return f"Stopped. Rows done: {'; '.join(parts)}. They are in error.partial, and paid answers are in the judge's cache: run the call again to go on."
+    return f"Stopped. Rows done: {'; '.join(parts)}. {RESUME}"
 
 
 @dataclass(frozen=True)
@@ -275,7 +343,7 @@ def run_one(scorer: ScorerLike, /, *, judge: JudgeLike | None = None, **columns:
     judge
         Whom to ask, where the scorer takes one and has none bound.
     **columns
-        The row: ``input="...", output="..."``; texts or lists of messages.
+        The row: ``input="...", output="..."``, texts or lists of messages. Options of a public scorer may stand among them (``lexicon="afinn"``).
 
     Raises
     ------
@@ -288,34 +356,49 @@ def run_one(scorer: ScorerLike, /, *, judge: JudgeLike | None = None, **columns:
     >>> run_one(score_text_difference, input="Hello world! How are you?", output="Hello there! How is it going?").score
     0.5925925925925926
     """
-    job = _Job.of(scorer, {"judge": judge, "keep_prompts": True, "progress": False})
-    cells: dict[str, pd.Series[Any]] = {name: pd.Series([value], dtype=object) for name, value in columns.items()}
+    function, _ = unwrapped(scorer)
+    options = {key: value for key, value in columns.items() if key in _option_keywords(function)}
+    job = _Job.of(partial(scorer, **options) if options else scorer, {"judge": judge, "keep_prompts": True, "progress": False})
+    cells: dict[str, pd.Series[Any]] = {name: pd.Series([value], dtype=object) for name, value in columns.items() if name not in options}
     df = pd.DataFrame(cells, index=range(1))
     job.rehearse(df)
     scored = job.call(df)
     name = next(str(column).removesuffix("_score") for column in job.columns if str(column).endswith("_score"))
-    row = {str(column).removeprefix(f"{name}_"): _plain(scored, column) for column in job.columns}
+    row = {str(column).removeprefix(f"{name}_"): _plain(scored[column].iloc[0]) for column in job.columns}
     prompts = {part.removesuffix("_prompt"): value for part, value in row.items() if part.endswith("_prompt") and value is not None}
     fixed = ("score", "reason", "error", "judge")
     return ScoreResult(
         score=float("nan") if row["score"] is None else row["score"],
         reason=row.get("reason"),
         error=row.get("error"),
-        steps={part: value for part, value in row.items() if part not in fixed and not part.endswith("_prompt")},
+        steps={part: _nested(value) for part, value in row.items() if part not in fixed and not part.endswith("_prompt")},
         prompts=prompts,
         judge=row.get("judge"),
         run_id=str(uuid4()),
     )
 
 
-def _plain(scored: pd.DataFrame, column: str) -> Any:
-    """Return a one-row frame's cell as a Python value: a float, a text, the value of a JSON text, or None."""
-    value = scored[column].iloc[0]
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        try:
-            return read_steps(scored, column).iloc[0]
-        except ArgumentTypeError:
-            return value
+def _option_keywords(function: Any) -> set[str]:
+    """Return the keywords of a public scorer that are options: those that do not name a column by default, as ``input="input"`` does."""
+    if isinstance(function, Scorer):
+        return {"repeats", "usage"}
+    return {
+        key for key, parameter in parameters_of(function).items() if parameter.kind is parameter.KEYWORD_ONLY and parameter.default != key
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as a Python value; None where it is missing."""
     if not isinstance(value, str) and pd.isna(value):
         return None
     return value.item() if hasattr(value, "item") else value
+
+
+def _nested(value: Any) -> Any:
+    """Return the list or mapping that a step's text spells in JSON, or the value as it is."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

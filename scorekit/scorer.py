@@ -141,9 +141,13 @@ class Scorer:
             When the new reply lacks a field of the old one, or its template reads what nothing gives.
         """
         changed: dict[str, Any] = {}
+        if not isinstance(prompts, Mapping):
+            raise ArgumentTypeError.from_value("prompts", prompts, "a mapping from steps to Prompts, such as {'analyze': Prompt(...)}")
         for step, prompt in prompts.items():
             if step not in self.prompts:
                 raise UnknownOptionError.from_value("prompts", step, self.prompts)
+            if not isinstance(prompt, Prompt):
+                raise ArgumentTypeError.from_value(f"prompts[{step!r}]", prompt, "a Prompt")
             old = self.prompts[step]
             lost = sorted(set(old.reply.model_fields) - set(prompt.reply.model_fields))
             if lost:
@@ -279,8 +283,8 @@ class Scorer:
                     f"or set OPENAI_API_KEY, OPENAI_BASE_URL or SCOREKIT_JUDGE."
                 )
                 raise JudgeSetupError(msg)
-            if wanted is None and warn and not os.environ.get("SCOREKIT_JUDGE"):
-                warn_rough()
+            if wanted is None and warn:
+                warn_if_local()
         elif hasattr(found, "check_ready"):
             found.check_ready()
         return found
@@ -328,14 +332,19 @@ class Scorer:
         return pd.DataFrame({f"{self.name}_{part}": values for part, values in parts.items()}, index=range(outcome.count))
 
 
+RESUME = "They are in error.partial, and paid answers are in the judge's cache: run the same call again to go on from here."
+
+
 def interrupted(partial: pd.DataFrame, name: str) -> str:
     """Say how far an interrupted call came."""
-    errors = partial[f"{name}_error"]
-    left = int((errors == "cancelled").sum())
-    return (
-        f"Stopped: {len(partial) - left} of {len(partial)} rows of {name!r} are done; they are in error.partial, and paid answers are in the "
-        f"judge's cache. Run the same call again to go on from here."
-    )
+    left = int((partial[f"{name}_error"] == "cancelled").sum())
+    return f"Stopped: {len(partial) - left} of {len(partial)} rows of {name!r} are done. {RESUME}"
+
+
+def warn_if_local() -> None:
+    """Warn, once a process, where the environment names no judge, so that the local one answers."""
+    if not os.environ.get("SCOREKIT_JUDGE") and isinstance(resolve_judge(None), LocalJudge):
+        warn_rough()
 
 
 def _read(sources: Mapping[str, pd.Series[Any]], outcome: Outcome) -> tuple[NDArray[np.intp], pd.DataFrame]:

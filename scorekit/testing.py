@@ -105,11 +105,12 @@ class FakeJudge:
         return reply(request) if callable(reply) else reply
 
 
-def check_scorer(scorer: ScorerLike, df: pd.DataFrame, *, pickles: bool = True) -> pd.DataFrame:
+def check_scorer(scorer: ScorerLike, df: pd.DataFrame, /, *, judge: FakeJudge | None = None, pickles: bool = True) -> pd.DataFrame:
     """Check what every scorer promises, on a frame of yours, and return the scored frame.
 
-    No rows give the final columns and dtypes; rows, order, index and the caller's own columns come back untouched; the frame given is not changed;
-    splitting the frame changes no row; scoring twice changes nothing; the scorer pickles.
+    No rows give the final columns and dtypes and ask nothing; scores are float64, reasons and errors string, with a code exactly where there is
+    no score; rows, order, index and the caller's own columns come back untouched; the frame given is not changed; splitting or turning the
+    frame changes no row; scoring twice changes nothing; the scorer pickles.
 
     Parameters
     ----------
@@ -117,6 +118,8 @@ def check_scorer(scorer: ScorerLike, df: pd.DataFrame, *, pickles: bool = True) 
         A callable from a frame to the frame with score columns; bind its judge with `functools.partial`.
     df
         At least two rows, some of them odd.
+    judge
+        The `FakeJudge` that is bound to the scorer, if it is a judged one.
     pickles
         Whether the scorer must pickle; pass False for one made of lambdas.
 
@@ -136,7 +139,11 @@ def check_scorer(scorer: ScorerLike, df: pd.DataFrame, *, pickles: bool = True) 
     before = df.copy(deep=True)
     scored = scorer(df)
     equal(df, before, obj="the frame given to the scorer")
+    asked = len(judge.requests) if judge is not None else 0
     empty = scorer(df.iloc[:0])
+    if judge is not None and len(judge.requests) > asked:
+        msg = "No rows must ask nothing, but the judge was asked."
+        raise AssertionError(msg)
     if list(empty.columns) != list(scored.columns) or list(empty.dtypes) != list(scored.dtypes):
         msg = f"No rows give other columns or dtypes:\n{empty.dtypes}\nthan rows do:\n{scored.dtypes}"
         raise AssertionError(msg)
@@ -146,10 +153,7 @@ def check_scorer(scorer: ScorerLike, df: pd.DataFrame, *, pickles: bool = True) 
         msg = "The scorer added no column <name>_score."
         raise AssertionError(msg)
     for name in names:
-        unscored = scored[f"{name}_score"].isna()
-        if f"{name}_error" in scored and not (unscored == scored[f"{name}_error"].notna()).all():
-            msg = f"{name}_error must have a code exactly where {name}_score is missing."
-            raise AssertionError(msg)
+        _check_result(scored, name)
     half = len(df) // 2
     equal(pd.concat([scorer(df.iloc[:half]), scorer(df.iloc[half:])]), scored, obj="the frame scored in two parts")
     equal(scorer(df.iloc[::-1]).iloc[::-1], scored, obj="the frame scored in reverse order")
@@ -157,3 +161,17 @@ def check_scorer(scorer: ScorerLike, df: pd.DataFrame, *, pickles: bool = True) 
     if pickles:
         equal(pickle.loads(pickle.dumps(scorer))(df), scored, obj="the frame scored by the unpickled scorer")  # noqa: S301
     return scored
+
+
+def _check_result(scored: pd.DataFrame, name: str) -> None:
+    """Check the dtypes of a scorer's own columns, and that a row has a score or a code, never both or neither."""
+    dtypes = {f"{name}_score": "float64", f"{name}_reason": "string", f"{name}_error": "string"}
+    wrong = [column for column, dtype in dtypes.items() if column not in scored.columns or scored[column].dtype != dtype]
+    if wrong:
+        found = scored[wrong[0]].dtype if wrong[0] in scored.columns else "missing"
+        msg = f"The column {wrong[0]!r} must be {dtypes[wrong[0]]}; it is {found}."
+        raise AssertionError(msg)
+    unscored = scored[f"{name}_score"].isna()
+    if not (unscored == scored[f"{name}_error"].notna()).all():
+        msg = f"{name}_error must have a code exactly where {name}_score is missing."
+        raise AssertionError(msg)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from loopback import Loopback, Reply
 
+import scorekit
 from scorekit.cli import main
 
 CSV = '\ufeffq,a,n\n"hi, there",None,007\nN/A,null,1.50\n"",x,\n"two\nlines",two,1e3\n'
@@ -135,6 +136,101 @@ def test_score_options_reach_the_scorers_that_have_them(folder):
     assert (line["text_difference_score"], line["tone_score"]) == (1.0, 10.0)
 
 
+def test_score_text_options_and_columns_stay_text(folder):
+    (folder / "digits.csv").write_text("1,true\nI love it,I love it\n")
+    arguments = ["score", "digits.csv", "-o", "o.jsonl", "--input", "1", "--option", "output=true"]
+    assert main([*arguments, "-s", "tone", "--option", "reference=2024"]) == 0
+    assert main([*arguments, "-s", "tone", "-s", "relevancy", "--option", "language=5", "--judge", "local"]) == 0
+    line = lines_of(folder / "o.jsonl")[0]
+    assert (line["1"], line["tone_score"], line["relevancy_judge"]) == ("I love it", 1.0, "local")
+
+
+def failing_scorer(df, /, *, output="output", strength: float = 1.0, always: str = "", name="tone"):
+    if strength == 7 or always:
+        msg = "cannot multiply"
+        raise TypeError(msg)
+    return df.assign(tone_score=1.0, tone_reason=None, tone_error=None)
+
+
+def test_score_error_of_an_option_names_it(folder, monkeypatch, capsys):
+    monkeypatch.setattr(scorekit, "score_tone", failing_scorer)
+    assert main(["score", "t.jsonl", "-s", "tone", "--option", "strength=7"]) == 2
+    assert capsys.readouterr().err == "scorekit: error: --option strength=7 does not work: cannot multiply\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--option", "strength=7"]])
+def test_score_bug_of_a_scorer_is_raised_as_it_is(folder, monkeypatch, options):
+    def score_tone(df, /, *, strength: float = 1.0, name="tone"):
+        return failing_scorer(df, always="yes")
+
+    monkeypatch.setattr(scorekit, "score_tone", score_tone)
+    with pytest.raises(TypeError, match="^cannot multiply$"):
+        main(["score", "t.jsonl", "-s", "tone", *options])
+
+
+@pytest.mark.parametrize("judge", ["local", " LOCAL "])
+def test_score_judge_local_is_the_local_one_without_a_note(folder, capsys, judge):
+    assert main(["score", "t.csv", "-s", "relevancy", "--input", "q", "--output", "a", "--judge", judge]) == 0
+    out, err = capsys.readouterr()
+    assert ",local," in out
+    assert "stand-in" not in err
+
+
+def test_score_column_of_the_file_named_like_a_result_stays_the_files(folder):
+    own = {"text_difference_mine": [1, {"a": None}], "text_difference_n": 2**60 + 1, "text_difference_unknown": "x"}
+    records = [{"input": "a", "output": "a", **own}, {"input": "a", "output": "b", **dict.fromkeys(own)}]
+    (folder / "n.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    arguments = ["-s", "text_difference"]
+    assert main(["score", "n.jsonl", *arguments, "-o", "o.jsonl"]) == 0
+    assert main(["score", "o.jsonl", *arguments, "-o", "again.jsonl"]) == 0
+    for path in ("o.jsonl", "again.jsonl"):
+        lines = lines_of(folder / path)
+        assert [{key: line[key] for key in record} for line, record in zip(lines, records, strict=True)] == records
+        assert list(lines[0]) == [*records[0], *(f"text_difference_{part}" for part in RESULT)]
+
+
+def test_score_parquet_column_named_like_a_result_keeps_its_type(folder):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    number = pa.array([2**60 + 1, None], type=pa.int64())
+    parquet.write_table(pa.table({"input": ["a", "b"], "output": ["a", "c"], "text_difference_n": number}), folder / "n.parquet")
+    for source in ("n.parquet", "o.parquet"):
+        assert main(["score", source, "-s", "text_difference", "-o", "o.parquet"]) == 0
+        out = parquet.read_table(folder / "o.parquet")
+        assert out["text_difference_n"].equals(pa.chunked_array([number]))
+        assert str(out.schema.field("text_difference_error").type) == "string"
+
+
+def test_score_result_columns_of_an_earlier_run_that_this_one_does_not_write_go(folder):
+    old = {"tone_score": 0.1, "tone_reason": "old", "tone_error": None, "tone_difference": 9.0}
+    (folder / "n.jsonl").write_text(json.dumps({"input": "I love it", "output": "I love it", **old, "tone_mine": [1]}) + "\n")
+    assert main(["score", "n.jsonl", "-s", "tone", "-o", "o.jsonl"]) == 0
+    line = lines_of(folder / "o.jsonl")[0]
+    assert (line["tone_score"], line["tone_difference"], line["tone_mine"]) == (1.0, 0.0, [1])
+    assert line["tone_reason"] != "old"
+
+
+def test_score_one_column_csv_keeps_rows_with_an_empty_cell(folder):
+    (folder / "one.csv").write_text("output\nGood.\n\nfine\n")
+    assert main(["score", "one.csv", "-s", "tone", "--option", "reference=fine", "-o", "o.jsonl"]) == 0
+    assert [line["output"] for line in lines_of(folder / "o.jsonl")] == ["Good.", "", "fine"]
+
+
+def test_score_csv_cell_with_a_carriage_return_comes_back(folder):
+    (folder / "r.csv").write_bytes(b'input,output\n"a\rb","a\rb"\n')
+    assert main(["score", "r.csv", "-s", "text_difference", "-o", "r2.csv"]) == 0
+    assert main(["score", "r2.csv", "-s", "text_difference", "-o", "o.jsonl"]) == 0
+    assert [(line["input"], line["text_difference_score"]) for line in lines_of(folder / "o.jsonl")] == [("a\rb", 1.0)]
+
+
+def test_score_lone_surrogate_is_replaced_in_csv(folder):
+    (folder / "s.jsonl").write_text('{"input": "a\\ud800", "output": "a\\ud800", "k\\ud801": ["\\ud802"]}\n')
+    assert main(["score", "s.jsonl", "-s", "text_difference", "-o", "o.csv"]) == 0
+    out = pd.read_csv(folder / "o.csv")
+    assert out.iloc[0, :4].tolist() == ["a\ufffd", "a\ufffd", '["\ufffd"]', 1.0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -148,6 +244,18 @@ def test_score_options_reach_the_scorers_that_have_them(folder):
         (["t.jsonl", "-s", "tone", "--option", "lexikon=afinn"], "option='lexikon' is not known; .*Did you mean 'lexicon'"),
         (["t.jsonl", "-s", "tone", "--option", "lexicon=afin"], "lexicon='afin' is not known"),
         (["t.jsonl", "-s", "tone", "--option", "lexicon"], "is not KEY=VALUE"),
+        (["t.jsonl", "-s", "tone", "--option", "scale=abc"], "--option scale='abc' is not a finite number"),
+        (["t.jsonl", "-s", "tone", "--option", "tone.scale=nan"], "--option tone.scale='nan' is not a finite number"),
+        (["t.jsonl", "-s", "tone", "--option", "scale=-1"], "scale=-1 is out of range"),
+        (["t.jsonl", "-s", "relevancy", "--option", "scale=abc"], "--option scale='abc' is not a finite number"),
+        (["t.jsonl", "-s", "relevancy", "--option", "scale=" + "9" * 400], "--option scale='9+…' is not a finite number"),
+        (["t.jsonl", "-s", "relevancy", "--option", "repeats=1.5"], "--option repeats='1.5' is not a whole number"),
+        (["t.jsonl", "-s", "relevancy", "--option", 'prompts={"analyze": "x"}'], "option='prompts' is not known; choose one of"),
+        (["t.jsonl", "-s", "relevancy", "--option", "progress=false"], "option='progress' is not known; choose one of"),
+        (["t.jsonl", "-s", "tone", "--input", "1"], "needs a column '1'; the frame has"),
+        (["deep.jsonl", "-s", "tone"], "line 1 is nested too deeply"),
+        (["twice.csv", "-s", "tone", "-o", "o.jsonl"], r"two columns of one name \('x'\), which .jsonl cannot hold"),
+        (["twice.csv", "-s", "tone", "-o", "o.parquet"], r"two columns of one name \('x'\), which .parquet cannot hold"),
         (["bad.jsonl", "-s", "tone"], "line 2 is not JSON"),
         (["list.jsonl", "-s", "tone"], "line 1 holds a list"),
         (["latin.csv", "-s", "tone"], "byte 14 is not UTF-8"),
@@ -158,6 +266,8 @@ def test_score_options_reach_the_scorers_that_have_them(folder):
 )
 def test_score_wrong_use_exits_2_and_says_what(folder, capsys, arguments, words):
     (folder / "folder.csv").mkdir()
+    (folder / "deep.jsonl").write_text('{"input": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    (folder / "twice.csv").write_text("input,output,x,x\na,b,1,2\n")
     (folder / "bad.jsonl").write_text('{"input": "a"}\n{"input": \n')
     (folder / "list.jsonl").write_text("[1]\n")
     (folder / "latin.csv").write_bytes("input,output\nà,b\n".encode("latin-1").replace(b"\xe0,", b"a\xe0,"))
@@ -166,7 +276,9 @@ def test_score_wrong_use_exits_2_and_says_what(folder, capsys, arguments, words)
     (folder / "broken.parquet").write_text("not parquet")
     before = sorted(folder.iterdir())
     assert main(["score", *arguments]) == 2
-    assert re.search(words, capsys.readouterr().err)
+    err = capsys.readouterr().err
+    assert re.search(words, err)
+    assert err.count("\n") == 1
     assert sorted(folder.iterdir()) == before
 
 
@@ -246,8 +358,20 @@ def test_score_interrupted_leaves_what_was_finished_beside_out(folder):
     ]
 
 
-def test_demo_prints_means_and_worst_rows_and_writes_the_page(tmp_path):
-    command = [sys.executable, "-m", "scorekit", "demo", "-o", "page.html"]
+OFFLINE = """
+import socket, sys
+for module in ("pyarrow", "genai_prices", "psycopg"):
+    sys.modules[module] = None
+def refuse(*_, **__):
+    raise AssertionError("the demo used the network")
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+from scorekit.cli import main
+sys.exit(main(["demo", "-o", "page.html"]))
+"""
+
+
+def test_demo_without_network_and_extras_prints_means_and_worst_rows_and_writes_the_page(tmp_path):
+    command = [sys.executable, "-c", OFFLINE]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     assert "360 answers of SmolLM2-135M-Instruct to 120 questions under 3 prompt variants." in done.stdout

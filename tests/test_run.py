@@ -1,5 +1,6 @@
 """score over several scorers, and run_one."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import scorekit as sk
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, ScorerDefinitionError
+from scorekit.scorers.relevancy import RELEVANCY
 from scorekit.testing import FakeJudge
 
 DF = pd.DataFrame({"input": ["I love it.", None], "output": ["I like it.", "b"]}, index=[4, 4])
@@ -160,3 +162,107 @@ def test_score_maps_columns_for_every_scorer_that_reads_them():
 def test_score_column_that_no_scorer_reads_raises():
     with pytest.raises(ArgumentTypeError, match="score has no argument 'lexicon'"):
         sk.score(DF, [sk.score_text_difference], lexicon="afinn")
+
+
+def test_score_again_with_names_that_begin_alike_writes_the_same_frame():
+    scorers = [sk.score_tone, partial(sk.score_tone, name="tone_afinn", lexicon="afinn")]
+    once = sk.score(DF, scorers)
+    pd.testing.assert_frame_equal(sk.score(once, scorers), once)
+
+
+def test_score_again_leaves_a_column_of_the_user_s_where_it_is():
+    scored = sk.score(DF, [sk.score_tone]).assign(tone_notes=1, z=1)
+    again = sk.score(scored, [sk.score_tone])
+    assert list(again.columns[:4]) == ["input", "output", "tone_notes", "z"]
+    assert list(again.columns[4:7]) == ["tone_score", "tone_reason", "tone_error"]
+
+
+def test_score_again_with_a_function_of_the_user_s_writes_it_anew():
+    once = sk.score(DF, [upper])
+    changed = once.assign(output=["LOUD", "b"])
+    assert sk.score(changed, [upper])["upper_score"].tolist() == [1.0, 0.0]
+
+
+def test_score_function_that_reads_a_score_may_be_used():
+    def half(df):
+        return df.assign(half_score=df["upper_score"] / 2)
+
+    assert sk.score(upper(DF), [half])["half_score"].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda df: df.sort_values("output", ascending=False),
+        lambda df: df.sort_values("output", ascending=False).reset_index(drop=True),
+        lambda df: df.reset_index(drop=True).set_index(df.index[::-1] + 1),
+    ],
+)
+def test_score_function_that_moves_rows_raises(move):
+    df = pd.DataFrame({"input": ["x", "y"], "output": ["a", "b"]})
+    with pytest.raises(ScorerDefinitionError, match="in another order or with another index"):
+        sk.score(df, [lambda rows: move(rows).assign(my_score=1.0)])
+
+
+def test_score_function_that_writes_into_its_frame_does_not_reach_the_caller_s():
+    def vandal(df):
+        df["my_score"] = 1.0
+        return df
+
+    df = DF.copy()
+    assert "my_score" in sk.score(df, [vandal]).columns
+    assert list(df.columns) == ["input", "output"]
+
+
+def test_score_function_that_returns_fewer_columns_takes_none_away():
+    scored = sk.score(DF.assign(id=[1, 2]), [lambda df: df[["output"]].assign(my_score=1.0)])
+    assert list(scored.columns) == ["input", "output", "id", "my_score"]
+
+
+def test_score_function_that_writes_other_columns_on_rows_raises_and_keeps_the_rest():
+    def fickle(df):
+        return df.assign(x_score=1.0) if len(df) else df.assign(my_score=1.0)
+
+    with pytest.raises(ScorerDefinitionError, match="'my_score' on no rows, but not 'my_score' on 2") as caught:
+        sk.score(DF, [sk.score_text_difference, fickle])
+    assert "text_difference_score" in caught.value.partial.columns
+
+
+def test_score_keeps_the_judge_that_a_scorer_brings():
+    own, given = FakeJudge(REPLIES, label="own"), FakeJudge(REPLIES, label="given")
+    scorer = replace(RELEVANCY, judge=own)
+    assert sk.score(DF, [scorer], judge=given)["relevancy_judge"].iloc[0] == "own"
+
+
+def test_score_repeats_reach_judged_scorers_alone():
+    scored = sk.score(DF, [sk.score_tone, sk.score_relevancy], judge=FakeJudge(REPLIES), repeats=2)
+    assert "relevancy_spread" in scored.columns
+    assert "tone_spread" not in scored.columns
+
+
+def test_score_frame_with_arrays_in_its_attrs_is_scored():
+    df = DF.copy()
+    df.attrs["vector"] = np.array([1, 2])
+    assert sk.score(df, [sk.score_tone, sk.score_text_difference]).attrs["vector"].tolist() == [1, 2]
+
+
+def test_score_warns_of_the_local_judge_at_the_caller_s_line():
+    with pytest.warns(sk.LocalJudgeWarning) as warned:
+        sk.score(DF, [sk.score_relevancy])
+    assert [warning.filename for warning in warned] == [__file__]
+
+
+def test_score_columns_that_are_numbers_can_be_named():
+    df = pd.DataFrame({0: ["a"], 1: ["a"]})
+    assert sk.score_text_difference(df, input=0, output=1)["text_difference_score"].tolist() == [1.0]
+
+
+def test_run_one_options_reach_the_scorer():
+    text = "This product is fantastic and amazing!"
+    result = sk.run_one(sk.score_tone, input=text, output="The product is excellent and wonderful!", lexicon="afinn")
+    assert result.score == pytest.approx(0.8333333333333335, abs=1e-12)
+
+
+def test_run_one_reason_that_looks_like_json_stays_text():
+    result = sk.run_one(sk.score_relevancy, judge=FakeJudge({**REPLIES, "generate_reason": {"reason": '["a"]'}}), input="q", output="a")
+    assert result.reason == '["a"]'

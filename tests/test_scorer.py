@@ -8,7 +8,7 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 import scorekit as sk
 from scorekit.errors import (
@@ -16,6 +16,7 @@ from scorekit.errors import (
     ColumnConflictError,
     JudgeSetupError,
     MissingColumnError,
+    OptionRangeError,
     ScorerDefinitionError,
     StepResultError,
 )
@@ -412,3 +413,100 @@ def test_scorer_many_rows_in_chunks_equal_rows_one_by_one():
     df = pd.DataFrame({"input": "q", "output": [f"{'word ' * (n % 5)}no" for n in range(700)]})
     scored = sk.score_relevancy(df, judge=judge)
     assert scored["relevancy_score"].tolist() == [(n % 5) / (n % 5 + 1) for n in range(700)]
+
+
+def test_scorer_step_s_field_that_json_cannot_hold_names_step_and_field():
+    scorer = sk.Scorer(
+        "s", needs=("output",), analyze=lambda rows: pd.DataFrame({"tags": [{1}]}), generate_score=length, fields={"tags": list}
+    )
+    with pytest.raises(StepResultError, match="Step analyze of the scorer 's' gave something in the field 'tags' that JSON cannot hold"):
+        scorer(pd.DataFrame({"output": ["a"]}))
+
+
+def test_scorer_reason_step_that_stops_a_scored_row_raises():
+    scorer = sk.Scorer(
+        "s", needs=("output",), generate_score=length, generate_reason=lambda rows: pd.DataFrame({"reason": ["r"], "not_scorable": ["x"]})
+    )
+    with pytest.raises(StepResultError, match="stop rows in an earlier step"):
+        scorer(pd.DataFrame({"output": ["a"]}))
+
+
+@pytest.mark.parametrize("answer", [[None], ["False"], [pd.NA], [1.0]])
+def test_scorer_when_that_is_not_true_or_false_raises(answer):
+    prompt = sk.Prompt("{{ output }}", reply=Politeness, when=lambda rows: pd.Series(answer), otherwise=reply())
+    with pytest.raises(StepResultError, match="must return True or False for every row"):
+        replace(POLITE, analyze=prompt)(pd.DataFrame({"output": ["a"]}), judge=FakeJudge({"analyze": reply()}))
+
+
+@pytest.mark.parametrize("score", [pd.Series(["1.0"]), pd.Series([1 + 2j]), pd.to_datetime(pd.Series(["2026-01-01"]))])
+def test_scorer_score_that_is_no_number_raises(score):
+    with pytest.raises(StepResultError, match="must return numbers in the score"):
+        sk.Scorer("s", needs=("output",), generate_score=lambda rows: score)(pd.DataFrame({"output": ["a"]}))
+
+
+def test_scorer_step_s_field_named_like_an_input_raises():
+    scorer = sk.Scorer("s", needs=("output",), analyze=lambda rows: rows["output"].str.len(), generate_score=length)
+    with pytest.raises(StepResultError, match="a field 'output', which is the name of an input"):
+        scorer(pd.DataFrame({"output": ["a"]}))
+
+
+def test_scorer_step_that_writes_into_its_cells_reaches_no_later_step():
+    def vandal(rows):
+        rows.loc[0, "output"] = "CHANGED"
+        return pd.DataFrame({"x": [1.0]})
+
+    scorer = sk.Scorer("s", needs=("output",), preprocess=vandal, generate_score=length, generate_reason=lambda rows: rows["output"])
+    assert scorer(pd.DataFrame({"output": ["a"]}))["s_reason"].tolist() == ["a"]
+
+
+def test_scorer_step_may_be_an_object_that_cannot_be_hashed():
+    class Length:
+        __hash__ = None
+
+        def __call__(self, rows):
+            return length(rows)
+
+    assert sk.Scorer("s", needs=("output",), generate_score=Length())(pd.DataFrame({"output": ["ab"]}))["s_score"].tolist() == [2.0]
+
+
+def test_scorer_field_without_a_type_raises_when_made():
+    with pytest.raises(ScorerDefinitionError, match="must give 'f' a type such as float or str"):
+        replace(LENGTH, fields={"f": "float"})
+
+
+def test_scorer_option_named_like_an_input_raises_when_made():
+    with pytest.raises(ScorerDefinitionError, match="which is also a column that it needs"):
+        sk.Scorer("s", needs=("output",), generate_score=lambda rows, *, output: rows, options={"output": 1})
+
+
+def test_scorer_code_scorer_takes_no_repeats():
+    with pytest.raises(OptionRangeError, match="gives the same score each time"):
+        LENGTH(pd.DataFrame({"output": ["a"]}), repeats=2)
+
+
+def test_scorer_rerun_keeps_columns_that_it_can_never_have_written():
+    scored = LENGTH(pd.DataFrame({"output": ["a"]})).assign(length_judge="human", length_spread=1)
+    assert LENGTH(scored)["length_judge"].tolist() == ["human"]
+
+
+def test_scorer_rerun_drops_the_prompts_of_an_earlier_run():
+    judge = FakeJudge(
+        {
+            "preprocess": {"statements": ["s"]},
+            "analyze": {"results": [{"statement": 1, "result": "yes", "reason": "r"}]},
+            "generate_reason": {"reason": "r"},
+        }
+    )
+    df = pd.DataFrame({"input": ["q"], "output": ["a"]})
+    first = sk.score_relevancy(df, judge=judge, keep_prompts=True)
+    second = sk.score_relevancy(first, judge=judge, reason="verdicts")
+    assert [column for column in second.columns if column.endswith("_prompt")] == []
+
+
+def test_scorer_reply_with_aliases_fills_its_fields_by_name():
+    class Aliased(BaseModel):
+        model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+        polite: float = Field(alias="Polite")
+
+    scorer = sk.Scorer("s", needs=("output",), analyze=sk.Prompt("{{ output }}", reply=Aliased), generate_score=lambda rows: rows["polite"])
+    assert scorer(pd.DataFrame({"output": ["a"]}), judge=FakeJudge({"analyze": {"Polite": 0.5}}))["s_score"].tolist() == [0.5]

@@ -122,7 +122,7 @@ def test_latin_share_mixed_script_counts_letters_alone():
     assert shares[3] == 1.0
 
 
-class Mood(str, Enum):
+class Mood(str, Enum):  # noqa: UP042  (StrEnum would say its value by itself)
     GOOD = "good"
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from scorekit.columns import read_steps, require_frame, score_names
+from scorekit.columns import owned_columns, read_steps, require_frame, score_names
 from scorekit.errors import ArgumentTypeError, OptionRangeError
+from scorekit.run import parameters_of, unwrapped
+from scorekit.scorer import Scorer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +39,7 @@ def self_check(
     rows
         How many rows to draw without replacement; all where the frame has fewer.
     repeats
-        How often to ask about each, 2 or more. Repeats are asked anew, never taken from an earlier repeat's cached reply.
+        How often to ask about each, 2 or more. Repeats are asked separately: one never takes another's cached reply.
     judge
         Whom to ask, where the scorer has none bound.
     seed
@@ -80,25 +82,20 @@ def self_check(
     require_frame(df, "self_check")
     if not (isinstance(repeats, int) and repeats >= 2):  # noqa: PLR2004  (agreement needs two)
         raise OptionRangeError.from_value("repeats", repeats, "a whole number from 2")
-    sample = df.sample(min(rows, len(df)), random_state=seed).drop(columns=[column for column in df.columns if _is_result(df, column)])
-    settings: dict[str, Any] = {"repeats": repeats} if judge is None else {"repeats": repeats, "judge": judge}
-    try:
-        scored = scorer(sample, **settings)
-    except TypeError as error:
-        if "repeats" not in str(error):
-            raise
+    results = [column for name in score_names(df) for column in owned_columns(df, name)]  # they must not be mistaken for those of now
+    sample = df.sample(min(rows, len(df)), random_state=seed).drop(columns=results)
+    function, _ = unwrapped(scorer)
+    if not (function.prompts if isinstance(function, Scorer) else "repeats" in parameters_of(function)):
         msg = "self_check asks a judge again and again, but this scorer takes no repeats=: it is not a judged one."
-        raise ArgumentTypeError(msg) from error
+        raise ArgumentTypeError(msg)
+    settings: dict[str, Any] = {"repeats": repeats} if judge is None else {"repeats": repeats, "judge": judge}
+    scored = scorer(sample, **settings)
     found = {}
-    for name in score_names(scored):
-        scores = np.array(read_steps(scored, f"{name}_repeats").tolist(), dtype=np.float64).reshape(len(scored), repeats)
+    for name in [name for name in score_names(scored) if f"{name}_repeats" in scored.columns]:
+        lists = [row if row is not None else [None] * repeats for row in read_steps(scored, f"{name}_repeats")]
+        scores = np.array(lists, dtype=np.float64).reshape(len(scored), repeats)
         found[name] = {"rows": len(scored), "repeats": repeats, **_reliability(scores)}
     return pd.DataFrame.from_dict(found, orient="index").rename_axis("score").astype({"unscored": "int64"})
-
-
-def _is_result(df: pd.DataFrame, column: Any) -> bool:
-    """Return whether a column is the result of an earlier scoring, which must not be mistaken for one of now."""
-    return any(str(column).startswith(f"{name}_") and f"{name}_error" in df.columns for name in score_names(df))
 
 
 def _reliability(scores: NDArray[np.float64]) -> dict[str, float]:

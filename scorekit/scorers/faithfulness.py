@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scorekit.scorers.statements import SPLIT_CLAIMS, ReasonFrom, StatementsFrom, adapted, checked_scale, statementwise
+from scorekit.scorers.options import checked_scale
+from scorekit.scorers.statements import SPLIT_CLAIMS, ReasonFrom, StatementsFrom, adapted, statementwise
 
 if TYPE_CHECKING:
     import pandas as pd

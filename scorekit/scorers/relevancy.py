@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scorekit.errors import OptionRangeError
 from scorekit.judge.local import explain, match_statements, split_statements
 from scorekit.judge.prompts import Prompt
 from scorekit.judge.replies import Reason, Statements, Verdicts
 from scorekit.scorer import Scorer
+from scorekit.scorers.options import checked_number, checked_scale
 from scorekit.scorers.statements import (
     EACH,
     EXPLANATION,
@@ -18,7 +18,6 @@ from scorekit.scorers.statements import (
     ReasonFrom,
     StatementsFrom,
     adapted,
-    checked_scale,
     count_verdicts,
     has_statements,
     has_text,
@@ -169,8 +168,10 @@ def score_relevancy(
        relevancy_score  relevancy_yes  relevancy_no
     0              0.5            1.0           1.0
     """
-    if not 0 <= uncertainty_weight < float("inf"):
-        raise OptionRangeError.from_value("uncertainty_weight", uncertainty_weight, "0 or more, and finite")
-    options = {"uncertainty_weight": uncertainty_weight, "scale": checked_scale(scale), "language": language}
+    options = {
+        "uncertainty_weight": checked_number("uncertainty_weight", uncertainty_weight),
+        "scale": checked_scale(scale),
+        "language": language,
+    }
     scorer = adapted(replace(RELEVANCY, name=name, options=options), statements, reason, prompts)
     return scorer(df, input=input, output=output, judge=judge, repeats=repeats, keep_prompts=keep_prompts, usage=usage, progress=progress)

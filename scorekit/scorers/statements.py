@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from scorekit.errors import OptionRangeError, UnknownOptionError, shown
+from scorekit.errors import UnknownOptionError, shown
 from scorekit.judge.local import split_statements
 from scorekit.judge.prompts import Prompt
 from scorekit.judge.replies import Reason, Statements, Verdicts
@@ -146,10 +146,3 @@ def adapted(scorer: Scorer, statements: StatementsFrom, reason: ReasonFrom, prom
     if reason == "verdicts":
         scorer = replace(scorer, generate_reason=reason_from_verdicts)
     return scorer.with_prompts(prompts or {})
-
-
-def checked_scale(scale: float) -> float:
-    """Return the scale, or raise an `OptionRangeError`; 0 is a legal scale and gives 0."""
-    if not 0 <= scale < float("inf"):
-        raise OptionRangeError.from_value("scale", scale, "0 or more, and finite")
-    return scale

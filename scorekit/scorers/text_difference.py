@@ -50,6 +50,7 @@ def score_text_difference(
     ratio: Ratio = "lcs",
     changes: Changes = "spans",
     name: str = "text_difference",
+    progress: bool = True,
 ) -> pd.DataFrame:
     """Score how similar each output is to its input, as text: 1 where they are equal, 0 where they share nothing.
 
@@ -70,6 +71,8 @@ def score_text_difference(
         count 1): use it for very long texts, where spans take time with the square of the length and more.
     name
         Prefix of the added columns.
+    progress
+        Show a bar when it takes more than 2 seconds.
 
     Returns
     -------
@@ -122,7 +125,7 @@ def score_text_difference(
     if changes not in CHANGES:
         raise UnknownOptionError.from_value("changes", changes, CHANGES)
     scorer = replace(TEXT_DIFFERENCE, name=name, options={"ratio_by": ratio, "changes_in": changes})
-    return scorer(df, input=input, output=output)
+    return scorer(df, input=input, output=output, progress=progress)
 
 
 def compare_texts(rows: pd.DataFrame, *, ratio_by: Ratio, changes_in: Changes) -> pd.DataFrame:

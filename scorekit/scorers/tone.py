@@ -13,6 +13,7 @@ import pandas as pd
 from scorekit.errors import ArgumentTypeError, OptionRangeError, UnknownOptionError, shown
 from scorekit.scorer import Scorer
 from scorekit.scorers.afinn import afinn_sentiment
+from scorekit.scorers.options import checked_scale
 from scorekit.scorers.vader import vader_sentiment
 from scorekit.texts import latin_share
 
@@ -47,6 +48,7 @@ def score_tone(
     reference: str | None = None,
     scale: float = 1.0,
     name: str = "tone",
+    progress: bool = True,
 ) -> pd.DataFrame:
     """Score how well each output keeps the tone of its input, of a fixed text, or of itself from sentence to sentence.
 
@@ -70,6 +72,8 @@ def score_tone(
         Multiplies the score; at least 0.
     name
         Prefix of the added columns.
+    progress
+        Show a bar when it takes more than 2 seconds.
 
     Returns
     -------
@@ -134,19 +138,16 @@ def score_tone(
         needs=("output",) if alone else TONE.needs,
         options={"lexicon": lexicon, "mode": mode, "reference": reference, "scale": scale},
     )
-    return scorer(df, output=output) if alone else scorer(df, input=input, output=output)
+    return scorer(df, output=output, progress=progress) if alone else scorer(df, input=input, output=output, progress=progress)
 
 
-def _check_options(lexicon: str, mode: str, reference: object, scale: object) -> None:
+def _check_options(lexicon: str, mode: str, reference: object, scale: float) -> None:
     """Refuse options that fit no row."""
     if lexicon not in tuple(LEXICONS):
         raise UnknownOptionError.from_value("lexicon", lexicon, LEXICONS)
     if mode not in MODES:
         raise UnknownOptionError.from_value("mode", mode, MODES)
-    if not isinstance(scale, (int, float)):
-        raise ArgumentTypeError.from_value("scale", scale, "a number")
-    if not (math.isfinite(scale) and scale >= 0):
-        raise OptionRangeError.from_value("scale", scale, "a finite number of at least 0")
+    checked_scale(scale)
     if reference is None:
         return
     if not isinstance(reference, str):
@@ -221,7 +222,8 @@ def sentences(text: str) -> Sequence[str]:
     >>> sentences("Fine! Really?! And so on")
     ['Fine!', ' Really?!']
     """
-    return _SENTENCE.findall(text) or [text]
+    ends = max(text.rfind(mark) for mark in ".!?") + 1  # what follows the last mark is no sentence, and searching it would take its square
+    return _SENTENCE.findall(text, 0, ends) or [text]
 
 
 def consistency(rows: pd.DataFrame, *, lexicon: Lexicon, scale: float) -> pd.Series[float]:

@@ -113,7 +113,9 @@ def figure_scores(
     if layout == "overlay" and len(groups) > len(PALETTE):
         wanted = f"'multiples' for {len(groups)} groups: {len(PALETTE)} at most can be told apart in one panel"
         raise OptionRangeError.from_value("layout", layout, wanted)
-    mode: Mode = "plain" if not keys else "multiples" if layout == "multiples" or (layout == "auto" and len(groups) > OVERLAID) else "overlay"
+    mode: Mode = (
+        "plain" if not keys else "multiples" if layout == "multiples" or (layout == "auto" and len(groups) > OVERLAID) else "overlay"
+    )
     binned = {name: [bin_scores(values[group.positions], top, bins) for group in groups] for name, values in _scores(frame, names)}
     rows = max(len(groups), 1) if mode == "multiples" else len(names)
     # In an overlay every panel's title tells the groups' means, in as many lines as their labels need.
@@ -127,7 +129,11 @@ def figure_scores(
             panel.draw(name, groups[part], data[part], tallest, lower=name in worse)
     subtitle = f"{len(frame):,} rows"
     if keys:
-        which = f"{found.count} groups by {joined_names(keys)}" if len(groups) == found.count else f"the {len(groups)} largest of {found.count} groups"
+        which = (
+            f"{found.count} groups by {joined_names(keys)}"
+            if len(groups) == found.count
+            else f"the {len(groups)} largest of {found.count} groups"
+        )
         subtitle += f"; {which}; heights are shares of a group's scored rows"
     title = f"Scores by {joined_names(keys)}" if keys else "Scores"
     legend = len(in_lines([f"{group.label}{' ' * LEGEND_SIGN}" for group in groups])) if mode == "overlay" else 0
@@ -214,7 +220,11 @@ def figure_statements(
     known = lower or name in HIGHER_IS_BETTER
     what = f"groups by {joined_names(keys)}" if keys else "rows"
     first = "worst" if known else "fewest yes"
-    limit = f"all {len(drawn):,} {what}" if len(worst) == len(drawn) else f"the {len(worst):,} {'worst of' if known else 'first of'} {len(drawn):,} {what}"
+    limit = (
+        f"all {len(drawn):,} {what}"
+        if len(worst) == len(drawn)
+        else f"the {len(worst):,} {'worst of' if known else 'first of'} {len(drawn):,} {what}"
+    )
     direction = f"a yes is {'bad' if lower else 'good'}; " if known else ""
     subtitle = f"{direction}{limit}, {first} first, an unsure counted half; number of statements in brackets"
     subtitle += f"; {bare:,} rows without statements are not drawn" if bare else ""

@@ -57,3 +57,15 @@ def test_self_check_one_repeat_raises():
 def test_self_check_code_scorer_raises():
     with pytest.raises(ArgumentTypeError, match="takes no repeats="):
         sk.self_check(sk.score_text_difference, DF)
+
+
+def test_self_check_row_without_an_input_counts_as_unscored():
+    df = pd.DataFrame({"input": ["q", "q", None], "output": ["a", "b", "c"]})
+    found = sk.self_check(sk.score_relevancy, df, judge=judge({"a": [1, 1, 1], "b": [0, 0, 0]}))
+    assert found.loc["relevancy", ["rows", "unscored"]].tolist() == [3, 1]
+
+
+def test_self_check_scorer_value_of_code_raises():
+    scorer = sk.Scorer("s", needs=("output",), generate_score=lambda rows: rows["output"].str.len())
+    with pytest.raises(ArgumentTypeError):
+        sk.self_check(scorer, DF)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import scorekit as sk
-from scorekit.errors import OptionRangeError, ScorerDefinitionError, UnknownOptionError
+from scorekit.errors import ArgumentTypeError, OptionRangeError, ScorerDefinitionError, UnknownOptionError
 from scorekit.scorers.relevancy import RELEVANCY
 from scorekit.testing import FakeJudge, check_scorer
 
@@ -234,3 +234,22 @@ def test_relevancy_no_rows_or_a_chosen_local_judge_warns_nothing(monkeypatch):
     sk.score_relevancy(DF, judge=sk.LocalJudge())
     monkeypatch.setenv("SCOREKIT_JUDGE", "local")
     assert sk.score_relevancy(DF)["relevancy_judge"].tolist() == ["local", "local"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"scale": "1"}, {"scale": None}, {"scale": True}, {"uncertainty_weight": "a"}, {"prompts": [1]}, {"prompts": {"analyze": "x"}}],
+)
+def test_relevancy_option_of_the_wrong_kind_raises_before_any_request(options):
+    with pytest.raises(ArgumentTypeError):
+        sk.score_relevancy(DF, judge=fake(), **options)
+
+
+def test_relevancy_prompts_without_language_replace_ours_all_the_same():
+    shipped = RELEVANCY.prompts
+    mine = {step: sk.Prompt("{{ input }}", reply=shipped[step].reply) for step in ("analyze", "generate_reason")}
+    assert sk.score_relevancy(DF.iloc[:1], judge=fake(), prompts=mine)["relevancy_score"].tolist() == [1.0]
+    scored = sk.score_relevancy(DF.iloc[:1], judge=fake(), prompts={"analyze": mine["analyze"]}, reason="verdicts")
+    assert scored["relevancy_score"].tolist() == [1.0]
+    with pytest.raises(ScorerDefinitionError, match="an option 'language' that no step takes"):
+        sk.score_relevancy(DF, judge=fake(), prompts=mine, language="ja")

@@ -270,7 +270,7 @@ def test_score_tone_scored_tokens_counts_words_with_sentiment():
     [
         ({"lexicon": "vadar"}, UnknownOptionError, "Did you mean 'vader'"),
         ({"mode": "compare"}, UnknownOptionError, "choose one of 'auto', 'comparison', 'stability'"),
-        ({"scale": -1}, OptionRangeError, "at least 0"),
+        ({"scale": -1}, OptionRangeError, "0 or more"),
         ({"scale": float("nan")}, OptionRangeError, "finite"),
         ({"scale": "1"}, ArgumentTypeError, "scale must be a number, not str"),
         ({"reference": 5}, ArgumentTypeError, "reference must be one text, not int"),
