@@ -320,9 +320,11 @@ def _flat(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def _write_jsonl(table: Table, kept: set[str], results: pd.DataFrame, target: IO[bytes]) -> None:
     """Write each row's own keys and the results after them."""
-    for old, new in zip(_records(table), results.astype(object).to_dict("records"), strict=True):
-        line = {key: value for key, value in old.items() if without_surrogates(key) in kept}
-        line |= {str(key): _json_value(value) for key, value in new.items()}
+    gone = set(table.frame.columns) - kept
+    added = {str(column): list(map(_json_value, results[column].tolist())) for column in results.columns}
+    for place, record in enumerate(_records(table)):
+        line = {key: value for key, value in record.items() if key not in gone}
+        line |= {column: values[place] for column, values in added.items()}
         target.write(_json_line(line).encode())
 
 

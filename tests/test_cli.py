@@ -360,8 +360,11 @@ def test_score_interrupted_leaves_what_was_finished_beside_out(folder):
 
 OFFLINE = """
 import socket, sys
-for module in ("pyarrow", "genai_prices", "psycopg"):
-    sys.modules[module] = None
+class NoExtras:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pyarrow", "genai_prices", "psycopg"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoExtras())
 def refuse(*_, **__):
     raise AssertionError("the demo used the network")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse

@@ -62,7 +62,7 @@ def test_write_csv_quotes_every_kind_of_line_end(tmp_path):
 
 
 def test_write_csv_then_read_gives_the_same_cells(tmp_path):
-    cells = ["a\rb", "\r", "\n", "\r\n", 'q"', ",", "", " ", "'", "\x00", "\u2028", "日本"]
+    cells = ["a\rb", "\r", "\n", "\r\n", 'q"', ",", "", " ", "'", "\u2028", "日本"]
     table = jsonl(tmp_path, *({"x": cell, "y": "z"} for cell in cells))
     assert csv(tmp_path, written_bytes(table, {}, ".csv").decode()).frame["x"].tolist() == cells
 

@@ -1,6 +1,7 @@
 """What `import scorekit` loads, and that imports point one way (DESIGN: each room imports only from the rooms above it)."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,24 +12,72 @@ import scorekit
 
 ROOT = Path(scorekit.__file__).parent
 ROOMS = [
-    "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "pipeline", "drive", "declaration", "scorer", "scorers", "run", "estimate",
-    "analysis", "evals", "monitor", "widgets", "testing", "pytest_plugin", "files", "cli",
+    "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "pipeline", "drive", "declaration", "scorer", "scorers", "run",
+    "estimate", "analysis", "evals", "monitor", "widgets", "files", "cli", "pytest_plugin", "testing",
 ]  # fmt: skip
+"""DESIGN's rooms in its order, with those that it does not name (languages, sentences, progress, pipeline, drive, declaration, estimate, files) in their places."""
+
+FOR_TYPES_ALONE = {("declaration", "scorer")}
+"""Imports that would point the other way, were they not made for type checkers alone."""
+
+MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or path.stem[:2] != "__"]
+FRONT = "scorekit"
+"""What `import scorekit` alone counts as: the whole package, for cli and the rooms below it."""
 
 
-def rooms_imported_by(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("scorekit."):
-            yield node.module.split(".")[1]
-        elif isinstance(node, ast.ImportFrom) and node.module == "scorekit":
-            yield from (alias.name for alias in node.names if (ROOT / alias.name).exists() or (ROOT / f"{alias.name}.py").exists())
+def rooms_imported_by(source, package):
+    """The rooms that a module's source imports from, wherever in it; ``package`` is where its relative imports begin, such as scorekit.judge."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*parts, *([node.module] if node.module else [])])
+            names += [f"{base}.{scorekit._HOMES.get(alias.name, alias.name)}" if base == "scorekit" else base for alias in node.names]
+    return {[*name.split("."), FRONT][1] for name in names if name.split(".")[0] == "scorekit"}
 
 
-@pytest.mark.parametrize("path", [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or path.stem[:2] != "__"], ids=str)
+def room_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def test_every_module_has_a_room():
+    assert {room_of(path) for path in MODULES} - set(ROOMS) == set()
+
+
+def test_contributing_lists_the_rooms_in_order():
+    text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = text[text.index("`errors`") : text.index(": each imports only")]
+    assert [name.rstrip("/") for name in re.findall(r"`([\w/]+)`", listed)] == ROOMS
+
+
+@pytest.mark.parametrize("path", MODULES, ids=[path.relative_to(ROOT).as_posix() for path in MODULES])
 def test_module_imports_only_from_rooms_above_it(path):
-    room = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    below = [other for other in rooms_imported_by(path) if ROOMS.index(other) > ROOMS.index(room)]
-    assert below == []
+    package = ".".join(["scorekit", *path.relative_to(ROOT).parent.parts])
+    order = {FRONT: ROOMS.index("cli")} | {room: place for place, room in enumerate(ROOMS)}
+    imported = rooms_imported_by(path.read_text(encoding="utf-8"), package)
+    below = [room for room in sorted(imported) if order.get(room, len(ROOMS)) > order[room_of(path)]]
+    assert [room for room in below if (room_of(path), room) not in FOR_TYPES_ALONE] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "rooms"),
+    [
+        ("import scorekit.run as run, json", {"run"}),
+        ("import scorekit", {FRONT}),
+        ("from scorekit.judge.client import Judge", {"judge"}),
+        ("from scorekit import errors, figure_scores", {"errors", "widgets"}),
+        ("from . import cache", {"judge"}),
+        ("from .cache import Store", {"judge"}),
+        ("from .. import cli", {"cli"}),
+        ("from ..widgets.figures import figure_scores", {"widgets"}),
+        ("def late():\n    from scorekit.cli import main", {"cli"}),
+        ("import scorekitten, pandas", set()),
+    ],
+)  # fmt: skip
+def test_rooms_imported_by_sees_every_form_of_import(source, rooms):
+    assert rooms_imported_by(source, "scorekit.judge") == rooms
 
 
 def loaded_after(code):

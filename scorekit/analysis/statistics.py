@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -131,7 +132,8 @@ def describe_groups(values: NDArray[np.float64], groups: NDArray[np.intp], count
     sizes = n[filled]
     ends = np.cumsum(sizes)
     starts = ends - sizes
-    found = Described(*(np.full(count, np.nan) for _ in range(3)), n, *(np.full(count, np.nan) for _ in range(3)))
+    mean, low, high, least_of, median_of, most_of = (np.full(count, np.nan) for _ in range(6))
+    found = Described(mean, low, high, n, least_of, median_of, most_of)
     if not len(filled):
         return found
     least, most = values[starts], values[ends - 1]
@@ -167,10 +169,11 @@ def check_real(option: str, value: object) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ArgumentTypeError.from_value(option, value, "a number")
+    number: Any = value
     try:
-        return float(value)
+        return float(number)
     except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        return math.inf if number > 0 else -math.inf
 
 
 def check_whole(option: str, value: object, least: int, most: int | None = None) -> int:
@@ -183,6 +186,7 @@ def check_whole(option: str, value: object, least: int, most: int | None = None)
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ArgumentTypeError.from_value(option, value, "a whole number")
-    if value < least or (most is not None and value > most):
+    whole = int(value)
+    if whole < least or (most is not None and whole > most):
         raise OptionRangeError.from_value(option, value, f"{least} or more" if most is None else f"from {least} to {most}")
-    return int(value)
+    return whole

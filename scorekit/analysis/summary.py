@@ -102,13 +102,12 @@ def summarize(
     groups = group_rows(columns, len(frame))
     parts = [_describe(frame, name, groups, share, top) for name in names]
     first = np.tile(groups.first, len(names))
-    result = pd.DataFrame(
-        {
-            "score": pd.array(np.repeat(np.array(names, dtype=object), groups.count), dtype="string"),
-            **{key: column.iloc[first].reset_index(drop=True) for key, column in zip(keys, columns, strict=True)},
-            **{key: np.concatenate([part[key] for part in parts]) for key in NUMBERS},
-        }
-    )
+    made: dict[Hashable, Any] = {"score": pd.array(np.repeat(np.array(names, dtype=object), groups.total), dtype="string")}
+    made |= {key: column.iloc[first].reset_index(drop=True) for key, column in zip(keys, columns, strict=True)}
+    made |= {key: np.concatenate([part[key] for part in parts]) for key in NUMBERS}
+    # Through a list of labels: a dict of tuples alone would give columns in levels.
+    result = pd.DataFrame(dict(enumerate(made.values())))
+    result.columns = pd.Index(list(made), tupleize_cols=False)
     return result.astype(dict.fromkeys(("errors", "judges"), "string"))
 
 
@@ -236,7 +235,7 @@ class Groups(NamedTuple):
     first: NDArray[np.intp]
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         """Return how many groups there are."""
         return len(self.first)
 
@@ -277,9 +276,9 @@ def _codes(column: pd.Series[Any]) -> NDArray[np.intp]:
 def _describe(df: pd.DataFrame, name: str, groups: Groups, confidence: float, scale: float | None) -> dict[str, NDArray[Any]]:
     """Return the numbers of one score in every group."""
     scores = read_score(df, name)
-    found = describe_groups(scores, groups.codes, groups.count, confidence=confidence)
+    found = describe_groups(scores, groups.codes, groups.total, confidence=confidence)
     low, high = _cut(found.low, found.high, scores, scale)
-    rows = np.bincount(groups.codes, minlength=groups.count)
+    rows = np.bincount(groups.codes, minlength=groups.total)
     texts = ("errors", f"{name}_error", "{text}: {n}"), ("judges", f"{name}_judge", "{text}")
     return {
         "mean": found.mean,
@@ -310,12 +309,12 @@ def _counted(df: pd.DataFrame, column: str, groups: Groups, form: str) -> NDArra
 
     With a count in ``form`` the most frequent text comes first, otherwise they come in their own order.
     """
-    joined = np.full(groups.count, "", dtype=object)
+    joined = np.full(groups.total, "", dtype=object)
     if column not in df.columns:
         return joined
     cells = require(df, column, "summarize")
     there = cells.notna().to_numpy(dtype=bool)
-    codes, texts = pd.factorize(np.array([str(cell) for cell in cells.array[there]], dtype=object), sort=True)
+    codes, texts = pd.factorize(np.array([str(cell) for cell in cells.to_numpy(dtype=object)[there]], dtype=object), sort=True)
     pairs, counts = np.unique(groups.codes[there] * max(len(texts), 1) + codes, return_counts=True)
     owners, places = np.divmod(pairs, max(len(texts), 1))
     if "{n}" in form:

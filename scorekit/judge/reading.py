@@ -21,7 +21,9 @@ _THOUGHT_END = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNOREC
 _THOUGHT_BEGIN = re.compile(r"\A\s*<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n(.*)```", re.DOTALL)
 _BEGIN = re.compile(r"[{\[]")
-_NOT_FINITE = re.compile(r"\b(?:nan|inf(?:inity)?)\b", re.IGNORECASE)
+_MAYBE_NOT_FINITE = re.compile(r"\b(?:nan|inf(?:inity)?)\b|\d[eE]\+?\d{3}|\d{300}", re.IGNORECASE)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"' + r"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_BARE_NOT_FINITE = re.compile(r"[:,\[]\s*[-+]?(?:nan|inf(?:inity)?)\s*[,\]}]", re.IGNORECASE)
 
 
 class Reading(NamedTuple):
@@ -81,7 +83,7 @@ def read_reply(text: str | None, model: type[BaseModel], context: Mapping[str, A
         msg = "the reply was empty"
         raise ReplyInvalidError(msg)
     text = without_surrogates(text)
-    odd = _NOT_FINITE.search(text) is not None
+    odd = _MAYBE_NOT_FINITE.search(text) is not None
     if not odd:
         try:
             return Reading(model.model_validate_json(text, context=context), text)
@@ -95,9 +97,10 @@ def read_reply(text: str | None, model: type[BaseModel], context: Mapping[str, A
         except ValidationError as error:
             told = told or _told(error)
         else:
-            if not (odd and _has_no_number(reading.value.model_dump())):
-                return reading
-            told = told or "numbers must be finite"
+            if odd and _has_no_number(reading.value.model_dump()):
+                told = "numbers must be finite"
+                break  # repair would make another number of it
+            return reading
     raise ReplyInvalidError(told or _why_no_json(text))
 
 
@@ -176,9 +179,14 @@ def _complete_values(text: str) -> Iterator[Any]:
 
 
 def _repaired(text: str) -> Iterator[Any]:
-    """Give the value that a well-kept repair library reads, where it is an object or an array."""
+    """Give the value that a well-kept repair library reads, where it is an object or an array.
+
+    It makes a text, or nothing, of a bare NaN, and which one depends on its version: such a text is not repaired.
+    """
     import json_repair
 
+    if _has_bare_not_finite(text):
+        return
     try:
         value = json_repair.loads(text, skip_json_loads=True)
         json.dumps(value, allow_nan=False)
@@ -207,6 +215,11 @@ def _breaks_off(text: str) -> bool:
             if depth <= 0:
                 return False
     return True
+
+
+def _has_bare_not_finite(text: str) -> bool:
+    """Return whether NaN or an infinity stands outside the quoted texts, where a value should."""
+    return _MAYBE_NOT_FINITE.search(text) is not None and _BARE_NOT_FINITE.search(_QUOTED.sub('""', text)) is not None
 
 
 def _has_no_number(value: Any) -> bool:
@@ -247,6 +260,8 @@ def _why_no_json(text: str) -> str:
     begin = _BEGIN.search(body)
     if begin is None:
         return "the reply holds no JSON object"
+    if _has_bare_not_finite(body):
+        return "numbers must be finite"
     return "the JSON breaks off before its end" if _breaks_off(body[begin.start() :]) else "the reply is not valid JSON"
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import html
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from scorekit.errors import ArgumentTypeError
+from scorekit.errors import ArgumentTypeError, OptionRangeError
+from scorekit.widgets.looks import LEAST_WIDTH
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     import plotly.graph_objects as go
 
@@ -31,16 +33,20 @@ body { font: 16px/1.55 Inter, "Helvetica Neue", Arial, "Noto Sans", "Noto Sans C
 main { max-width: 1120px; margin: 0 auto; padding: 40px 24px 80px; }
 h1 { font-size: 30px; line-height: 1.2; margin: 0 0 8px; }
 h2 { font-size: 20px; margin: 44px 0 12px; }
+h1, h2 { overflow-wrap: anywhere; }
 p { max-width: 75ch; margin: 0 0 12px; white-space: pre-line; overflow-wrap: anywhere; }
 .card { background: #fff; border: 1px solid #e1e4e8; border-radius: 8px; padding: 8px 12px; overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; line-height: 1.45; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; color: #5b6470; padding: 8px 12px; border-bottom: 2px solid #e1e4e8; white-space: nowrap; }
 td { padding: 8px 12px; border-bottom: 1px solid #eef0f2; vertical-align: top; white-space: pre-wrap; overflow-wrap: break-word; }
-td.long { min-width: 20ch; }
-td.long div { max-height: 13em; overflow: auto; overflow-wrap: anywhere; }
+td:not(.number) { min-width: 7ch; }
+td.long { min-width: 24ch; }
+td.long div { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 9; line-clamp: 9; overflow: hidden; overflow-wrap: anywhere; }
+td.long div:focus { display: block; }
 th.number, td.number { text-align: right; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
-@media print { body { background: #fff; } td.long div { max-height: none; } .card { break-inside: avoid; } }
+@media print { body { background: #fff; } td.long div { display: block; } .card { break-inside: avoid; } }
+@media (max-width: 640px) { main { padding: 24px 12px 48px; } h1 { font-size: 24px; } .card { padding: 6px; } th, td { padding: 6px 8px; } }
 """
 
 
@@ -60,12 +66,15 @@ def write_page(path: str | os.PathLike[str], sections: Mapping[str, go.Figure | 
     -------
     pathlib.Path
         The file: about 5 MB where there is a figure, for plotly.js is embedded once; a few kB otherwise. It opens without a network: a
-        content security policy forbids the page to fetch anything. Every text is escaped.
+        content security policy forbids the page to fetch anything. Every text is escaped. Figures are as wide as the window; a table, or a
+        figure that needs more room, scrolls inside its box; a long text in a cell ends with "…" until it is clicked.
 
     Raises
     ------
     ArgumentTypeError
-        When a section is of another kind.
+        When a section is of another kind, or ``path``, ``title`` or a heading is.
+    OptionRangeError
+        When the folder to write into is not there, or ``path`` is a folder. Nothing is written then.
 
     Examples
     --------
@@ -76,6 +85,7 @@ def write_page(path: str | os.PathLike[str], sections: Mapping[str, go.Figure | 
     True
     >>> folder.cleanup()
     """
+    target = _checked(path, sections, title)
     parts = [f"<h2>{html.escape(heading)}</h2>\n{_section(heading, content)}" for heading, content in sections.items()]
     body = "\n".join(parts)
     drawn = any(not isinstance(content, (pd.DataFrame, str)) for content in sections.values())
@@ -97,9 +107,27 @@ def write_page(path: str | os.PathLike[str], sections: Mapping[str, go.Figure | 
 </body>
 </html>
 """
-    target = Path(path)
     # A lone surrogate from a row has no UTF-8.
     target.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+    return target
+
+
+def _checked(path: object, sections: object, title: object) -> Path:
+    """Return the path to write if all of a page's arguments can be used."""
+    if not isinstance(title, str):
+        raise ArgumentTypeError.from_value("title", title, "a text")
+    if not isinstance(sections, Mapping):
+        raise ArgumentTypeError.from_value("sections", sections, "a dict of headings and what stands under them")
+    for heading in sections:
+        if not isinstance(heading, str):
+            raise ArgumentTypeError.from_value("Each heading in sections", heading, "a text")
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentTypeError.from_value("path", path, "the path of a file")
+    target = Path(path)
+    if target.is_dir():
+        raise OptionRangeError.from_value("path", str(path), "a file, not a folder")
+    if not target.parent.is_dir():
+        raise OptionRangeError.from_value("path", str(path), f"in a folder that is there; make {str(target.parent)!r} first")
     return target
 
 
@@ -112,8 +140,15 @@ def _section(heading: str, content: Any) -> str:
     if hasattr(content, "to_html") and hasattr(content, "layout"):
         config = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
         drawn: str = content.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
-        return f'<div class="card">{drawn}</div>'
+        return f'<div class="card"><div style="min-width: {_least_width(content)}px">{drawn}</div></div>'
     raise ArgumentTypeError.from_value(f"the section {heading!r}", content, "a plotly figure, a DataFrame or a text")
+
+
+def _least_width(figure: Any) -> int:
+    """Return below which width a figure is scrolled sideways instead of squeezed; 0 for one that does not say."""
+    known = figure.layout.meta
+    least = known.get(LEAST_WIDTH, 0) if isinstance(known, dict) else 0
+    return least if isinstance(least, int) else 0
 
 
 def _plotly_script() -> str:
@@ -139,9 +174,9 @@ def _row(cells: Iterable[object], numbers: Iterable[bool]) -> str:
 
 
 def _cell(text: str, *, number: bool) -> str:
-    """Return one cell; a long text scrolls inside it."""
+    """Return one cell; a long text ends with "…" until it is clicked or has the focus."""
     if len(text) > LONG_CHARACTERS:
-        return f'<td class="long"><div>{html.escape(text)}</div></td>'
+        return f'<td class="long"><div tabindex="0">{html.escape(text)}</div></td>'
     return f"<td{_class(number=number)}>{html.escape(text)}</td>"
 
 

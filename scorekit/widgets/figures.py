@@ -34,7 +34,7 @@ MEANS_LINE: Final = 17
 LEGEND_SIGN: Final = 6
 """How many characters wide the line before a legend's entry is."""
 
-LABEL_PIXELS, LEAST_BARS = 7, 160
+LABEL_PIXELS, LEAST_BARS = 7, 240
 """About how wide one character of a label is, and how wide the bars are at least, in pixels."""
 
 PANEL_WIDTH: Final = 270
@@ -130,15 +130,15 @@ def figure_scores(
     subtitle = f"{len(frame):,} rows"
     if keys:
         which = (
-            f"{found.count} groups by {joined_names(keys)}"
-            if len(groups) == found.count
-            else f"the {len(groups)} largest of {found.count} groups"
+            f"{found.total} groups by {joined_names(keys)}"
+            if len(groups) == found.total
+            else f"the {len(groups)} largest of {found.total} groups"
         )
         subtitle += f"; {which}; heights are shares of a group's scored rows"
     title = f"Scores by {joined_names(keys)}" if keys else "Scores"
     legend = len(in_lines([f"{group.label}{' ' * LEGEND_SIGN}" for group in groups])) if mode == "overlay" else 0
     least = len(names) * PANEL_WIDTH if mode == "multiples" and len(names) > 1 else 0
-    finish(figure, title, subtitle, inside=inside, above=62 if mode == "multiples" else 48 + MEANS_LINE * more, legend=legend, least=least)
+    finish(figure, title, subtitle, inside=inside, above=70 if mode == "multiples" else 56 + MEANS_LINE * more, legend=legend, least=least)
     figure.update_layout(barmode="overlay", bargap=0, showlegend=mode == "overlay")
     return figure
 
@@ -210,8 +210,8 @@ def figure_statements(
     keys = column_labels(frame, by)
     columns = option_columns(frame, by if keys else label, "figure_statements", "by" if keys else "label")
     groups = group_rows(columns, len(frame)) if keys else Groups(np.arange(len(frame)), np.arange(len(frame)))
-    sums = {verdict: np.bincount(groups.codes, values, groups.count) for verdict, values in counts.items()}
-    of = np.bincount(groups.codes, totals, groups.count)
+    sums = {verdict: np.bincount(groups.codes, values, groups.total).astype(np.float64) for verdict, values in counts.items()}
+    of = np.bincount(groups.codes, totals, groups.total).astype(np.float64)
     drawn = np.flatnonzero(of > 0)
     merit = (sums["yes"][drawn] + 0.5 * sums.get("unsure", np.zeros(len(of)))[drawn]) / of[drawn] * (-1 if lower else 1)
     worst = drawn[np.lexsort((-of[drawn], merit))][:most]
@@ -229,7 +229,7 @@ def figure_statements(
     subtitle = f"{direction}{limit}, {first} first, an unsure counted half; number of statements in brackets"
     subtitle += f"; {bare:,} rows without statements are not drawn" if bare else ""
     least = LABEL_PIXELS * max((len(html.unescape(text)) for text in labels), default=0) + LEAST_BARS
-    finish(figure, f"Verdicts of {escaped(name)}", subtitle, inside=max(len(worst), 3) * 22, above=14, legend=1, bottom=50, least=least)
+    finish(figure, f"Verdicts of {escaped(name)}", subtitle, inside=max(len(worst), 3) * 22, above=16, legend=1, bottom=50, least=least)
     figure.update_layout(barmode="stack", bargap=0.22, margin_l=20, legend_traceorder="normal")
     return figure
 
@@ -256,7 +256,7 @@ def _as_counts(column: pd.Series[Any]) -> NDArray[np.float64]:
     if not pd.api.types.is_numeric_dtype(column.dtype) and kind not in {"integer", "floating", "mixed-integer-float", "empty"}:
         msg = f"figure_statements: the column {column.name!r} must hold counts; it holds {kind}. Convert it with pd.to_numeric first."
         raise ArgumentTypeError(msg)
-    return np.nan_to_num(column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.nan_to_num(np.asarray(column.astype("Float64").to_numpy(dtype=np.float64, na_value=0.0), dtype=np.float64))
 
 
 def _index_labels(index: pd.Index[Any]) -> list[str]:

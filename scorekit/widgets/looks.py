@@ -78,7 +78,7 @@ def labels_at(columns: Sequence[pd.Series[Any]], rows: NDArray[np.intp]) -> list
 
 def largest(groups: Groups, columns: Sequence[pd.Series[Any]], most: int) -> list[Group]:
     """Return the largest groups, in their order, with the labels that ``columns`` give them."""
-    sizes = np.bincount(groups.codes, minlength=groups.count)
+    sizes = np.bincount(groups.codes, minlength=groups.total)
     kept = np.sort(np.argsort(-sizes, kind="stable")[:most])
     order, ends = np.argsort(groups.codes, kind="stable"), np.cumsum(sizes)
     labels = labels_at(columns, groups.first[kept])
@@ -140,15 +140,15 @@ def finish(
     """
     lines = [*wrapped(title, TITLE_CHARACTERS)]
     under = wrapped(subtitle)
-    # The buttons that plotly shows while the pointer is over a figure take the first 30 pixels.
-    head = 34 + 22 * len(lines) + 18 * len(under)
+    # The buttons that plotly shows while the pointer is over a figure take the first 32 pixels.
+    head = 36 + 18 * (len(lines) + len(under))
     top = head + LEGEND_LINE * legend + above
     height = top + inside + bottom
-    text = "<br>".join([*(f"<b>{line}</b>" for line in lines), *(faint(line, 13) for line in under)])
+    text = "<br>".join([*(f'<span style="font-size:18px"><b>{line}</b></span>' for line in lines), *(faint(line, 13) for line in under)])
     figure.update_layout(
         template="plotly_white",
         font={"family": FONT, "color": INK, "size": 12},
-        title={"text": text, "x": 0, "xref": "container", "pad": {"l": 8}, "font": {"size": 18}, **_from_top(30, height)},
+        title={"text": text, "x": 0, "xref": "container", "pad": {"l": 8}, "font": {"size": 14}, **_from_top(40, height)},
         height=height,
         autosize=True,
         margin={"l": 56, "r": 40, "t": top, "b": bottom},

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scorekit.analysis.statistics import mean_interval
-from scorekit.errors import OptionRangeError
+from scorekit.analysis.statistics import check_real, check_whole, describe_groups, mean_interval
+from scorekit.errors import ArgumentTypeError, OptionRangeError
 
 NAN = float("nan")
 
@@ -61,6 +61,34 @@ def test_mean_interval_covers_the_mean_of_spread_scores():
 def test_mean_interval_confidence_out_of_range_raises(confidence):
     with pytest.raises(OptionRangeError, match="above 0 and below 1"):
         mean_interval([0.1, 0.2], confidence=confidence)
+
+
+def test_mean_interval_confidence_that_is_no_number_raises():
+    with pytest.raises(ArgumentTypeError, match="confidence must be a number, not str"):
+        mean_interval([0.1, 0.2], confidence="0.9")
+
+
+def test_describe_groups_gives_each_group_its_own_numbers():
+    values = np.array([1.0, 2.0, NAN, 4.0, 3.0, NAN, 0.5, np.inf, -np.inf])
+    found = describe_groups(values, np.array([0, 0, 0, 0, 0, 1, 3, 4, 4]), 5, confidence=0.9)
+    assert found.n.tolist() == [4, 0, 0, 1, 2]
+    np.testing.assert_equal(found.mean, [2.5, NAN, NAN, 0.5, NAN])
+    np.testing.assert_equal(found.least, [1, NAN, NAN, 0.5, -np.inf])
+    np.testing.assert_equal(found.median, [2.5, NAN, NAN, 0.5, NAN])
+    np.testing.assert_equal(found.most, [4, NAN, NAN, 0.5, np.inf])
+    # 2.5 - 2.353363 * 1.290994 / 2: the 95 % quantile of t with 3 degrees of freedom.
+    np.testing.assert_allclose(found.low, [0.980910, NAN, NAN, NAN, NAN], atol=1e-6)
+    np.testing.assert_allclose(found.high, [4.019090, NAN, NAN, NAN, NAN], atol=1e-6)
+
+
+def test_check_real_takes_more_than_a_float_can_hold_for_infinite():
+    assert check_real("scale", 10**400) == np.inf
+    assert check_real("scale", -(10**400)) == -np.inf
+
+
+def test_check_whole_says_the_range():
+    with pytest.raises(OptionRangeError, match="bins=300 is out of range: it must be from 2 to 200"):
+        check_whole("bins", 300, 2, 200)
 
 
 def test_importing_statistics_does_not_load_scipy_stats():

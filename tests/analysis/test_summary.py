@@ -1,5 +1,7 @@
 """summarize: literal tables for small frames."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -178,6 +180,83 @@ def test_summarize_by_a_column_of_lists_raises():
 def test_summarize_text_score_raises():
     with pytest.raises(ArgumentTypeError, match="'x_score' must hold numbers"):
         summarize(pd.DataFrame({"x_score": ["high"]}), scores="x")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"confidence": "0.9"}, ArgumentTypeError, "confidence must be a number, not str"),
+        ({"confidence": True}, ArgumentTypeError, "confidence must be a number, not bool"),
+        ({"scale": "1"}, ArgumentTypeError, "scale must be a number, not str"),
+        ({"scale": True}, ArgumentTypeError, "scale must be a number, not bool"),
+        ({"scale": np.bool_(1)}, ArgumentTypeError, "scale must be a number, not bool"),
+        ({"scale": NAN}, OptionRangeError, "scale=nan"),
+        ({"scores": []}, OptionRangeError, "at least one name, or None for all"),
+        ({"scores": [5]}, ArgumentTypeError, "Each name in scores must be a text, not int"),
+        ({"by": [["variant"]]}, ArgumentTypeError, "The name of a column must be a text or another label, not list"),
+        ({"by": 0}, MissingColumnError, "summarize needs a column 0; the frame has 'variant'"),
+        ({"by": ("variant", 1)}, MissingColumnError, "summarize needs a column 1"),
+    ],
+)
+def test_summarize_option_of_the_wrong_kind_raises(options, error, words):
+    with pytest.raises(error, match=words):
+        summarize(scored(), **options)
+
+
+@pytest.mark.parametrize("scale", [10, 10.0, np.int64(10), np.float32(10), Fraction(10)])
+def test_summarize_scale_is_any_real_number(scale):
+    df = pd.DataFrame({"rate_score": [9.0, 10.0, 10.0]})
+    assert summarize(df, scale=scale)["ci_high"].tolist() == [10.0]
+
+
+@pytest.mark.parametrize("key", [0, 1.5, True, ("a", 1), pd.Timestamp("2026-01-01")])
+def test_summarize_by_a_column_of_any_name(key):
+    df = scored()
+    df[key] = ["x", "x", "y", "y", "y", "y"]
+    result = summarize(df, by=[key], scores="tone")
+    assert list(result.columns) == ["score", key, *COLUMNS]
+    assert result[key].tolist() == ["x", "y"]
+    assert result["n"].tolist() == [2, 4]
+    pd.testing.assert_frame_equal(summarize(df, by=key, scores="tone"), result)
+
+
+def test_summarize_by_a_tuple_is_several_columns_where_no_column_has_that_name():
+    df = scored().assign(language=["en", "en", "ja", "ja", "en", "en"])
+    pd.testing.assert_frame_equal(summarize(df, by=("language", "variant")), summarize(df, by=["language", "variant"]))
+
+
+def test_summarize_by_nothing_is_one_group():
+    pd.testing.assert_frame_equal(summarize(scored(), by=[]), summarize(scored()))
+
+
+def test_summarize_by_a_number_for_a_text_names_the_text():
+    with pytest.raises(MissingColumnError, match=r"needs a column '2026'.*Did you mean by=2026\?"):
+        summarize(scored().assign(x=1).rename(columns={"x": 2026}), by="2026")
+
+
+def test_summarize_missing_category_comes_last_among_more_categories_than_rows():
+    df = pd.DataFrame({"g": pd.Categorical([None, "j"], categories=list("abcdefghij")), "x_score": [0.1, 0.2]})
+    assert summarize(df, by="g")["mean"].tolist() == [0.2, 0.1]
+
+
+@pytest.mark.parametrize("part", ["error", "judge"])
+def test_summarize_doubled_column_that_is_read_raises(part):
+    df = pd.DataFrame([[0.1, "a", "b"]], columns=["tone_score", f"tone_{part}", f"tone_{part}"])
+    with pytest.raises(ColumnConflictError, match=f"summarize reads the column 'tone_{part}', but the frame has 2 columns of that name"):
+        summarize(df)
+
+
+def test_summarize_many_groups_have_the_numbers_of_pandas():
+    rng = np.random.default_rng(3)
+    df = pd.DataFrame({"group": rng.integers(0, 900, 4000), "x_score": np.where(rng.random(4000) < 0.2, NAN, rng.random(4000))})
+    expected = df.groupby("group", sort=False)["x_score"].agg(["mean", "count", "min", "median", "max"])
+    result = summarize(df, by="group")
+    assert result["group"].tolist() == expected.index.tolist()
+    np.testing.assert_allclose(result[["mean", "n", "min", "median", "max"]].to_numpy(float), expected.to_numpy(float), rtol=1e-12)
+
+
+def test_summarize_score_named_twice_is_told_once():
+    assert summarize(scored(), scores=["tone", "tone_score"])["score"].tolist() == ["tone"]
 
 
 def test_summarize_not_a_frame_raises():

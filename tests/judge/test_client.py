@@ -190,6 +190,7 @@ def test_ask_async_answers_and_cancels(loopback):
 
 
 def test_ask_in_two_threads_at_once_works(loopback):
+    loopback.latency_s = 0.02  # longer than it takes to open the other three
     judge = Judge("m", base_url=loopback.url, concurrency=4)
     with futures.ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda first: judge.ask([question(f"{first}-{n}") for n in range(30)]), ["a", "b"]))

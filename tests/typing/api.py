@@ -3,6 +3,7 @@
 from functools import partial
 
 import pandas as pd
+import plotly.graph_objects as go
 from pydantic import BaseModel
 
 import scorekit as sk
@@ -24,6 +25,17 @@ value: float = one.score
 steps: pd.Series = sk.read_steps(scored, "relevancy_statements")
 flat: pd.DataFrame = sk.unnest(scored, "relevancy")
 labels: pd.Series = sk.bands(scored, "relevancy")
+scored = sk.score_toxicity(df, judge=judge, statements="sentences", reason="verdicts")
+scored = sk.score_faithfulness(df, context="documents", judge="openai/gpt-5-mini", language="ja", scale=5)
+scored = sk.score_hallucination(df, output="answer", judge=judge, repeats=3, usage=True, keep_prompts=True)
+example = ({"input": "Hi?", "output": "Hello."}, {"polite": 1.0, "reason": "A greeting."})
+gentle: sk.Prompt = sk.Prompt("Is this polite?\n{{ output }}", reply=Politeness).with_examples(example)
+scored = sk.score_relevancy(df, prompts={"analyze": gentle}, judge=judge)
+before: pd.DataFrame = sk.estimate(df, sk.score_relevancy, judge=judge)
+trust: pd.DataFrame = sk.self_check(partial(sk.score_toxicity, scale=2.0), df, rows=20, repeats=3, judge=judge)
+spent: pd.DataFrame = judge.usage()
+distribution: go.Figure = sk.figure_scores(scored, by="variant", bins=10)
+verdicts: go.Figure = sk.figure_statements(scored, "relevancy", by=["variant", "language"])
 has_link = sk.Scorer(
     name="has_link",
     needs=("output",),
@@ -40,3 +52,6 @@ polite = sk.Scorer(
 scored = has_link(df, output="answer")
 scored = sk.score(df, [has_link, polite], judge=sk.LocalJudge())
 sk.score_tone(df, lexicon="bing")  # type: ignore[arg-type]  # a lexicon that does not exist is refused by the types too
+sk.score_toxicity(df, statements="words")  # type: ignore[arg-type]
+sk.score_faithfulness(df, "context")  # type: ignore[call-arg]  # options are keyword-only
+sk.score_relevancy(df, prompts={"analyze": "Is this polite?"})  # type: ignore[dict-item]  # a Prompt, not its text

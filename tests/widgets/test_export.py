@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from scorekit.errors import ArgumentTypeError
+from scorekit.errors import ArgumentTypeError, OptionRangeError
 from scorekit.widgets.export import write_page
 from scorekit.widgets.figures import figure_scores
 
@@ -49,3 +49,45 @@ def test_write_page_lone_surrogate_becomes_a_question_mark(tmp_path):
 def test_write_page_other_section_raises(tmp_path):
     with pytest.raises(ArgumentTypeError, match="'Numbers' must be a plotly figure, a DataFrame or a text, not list"):
         write_page(tmp_path / "p.html", {"Numbers": [1, 2]}, title="T")
+
+
+def test_write_page_into_a_missing_folder_raises(tmp_path):
+    with pytest.raises(OptionRangeError, match=r"p\.html' is out of range: it must be in a folder that is there; make '.*none' first"):
+        write_page(tmp_path / "none" / "p.html", {"Text": "a"}, title="T")
+
+
+def test_write_page_onto_a_folder_raises(tmp_path):
+    with pytest.raises(OptionRangeError, match="must be a file, not a folder"):
+        write_page(tmp_path, {"Text": "a"}, title="T")
+
+
+@pytest.mark.parametrize(
+    ("path", "sections", "title", "words"),
+    [
+        ("p.html", {1: "a"}, "T", "Each heading in sections must be a text, not int"),
+        ("p.html", ["a"], "T", "sections must be a dict of headings and what stands under them, not list"),
+        ("p.html", {"a": "a"}, 5, "title must be a text, not int"),
+        (5, {"a": "a"}, "T", "path must be the path of a file, not int"),
+    ],
+)
+def test_write_page_argument_of_another_kind_raises_and_writes_nothing(tmp_path, monkeypatch, path, sections, title, words):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArgumentTypeError, match=words):
+        write_page(path, sections, title=title)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_write_page_figures_fill_the_window_and_scroll_when_they_need_more(tmp_path):
+    df = pd.DataFrame({"g": list("abcd"), "x_score": 0.5, "y_score": 0.5})
+    sections = {"one": figure_scores(df), "two": figure_scores(df, by="g")}
+    page = write_page(tmp_path / "p.html", sections, title="T").read_text(encoding="utf-8")
+    assert '<div class="card"><div style="min-width: 0px">' in page
+    assert '<div class="card"><div style="min-width: 540px">' in page
+    assert page.count('"responsive": true') == 2
+
+
+def test_write_page_long_texts_are_clipped_with_dots_and_open_on_focus(tmp_path):
+    page = write_page(tmp_path / "p.html", {"Table": pd.DataFrame({"text": ["word " * 20]})}, title="T").read_text(encoding="utf-8")
+    assert '<td class="long"><div tabindex="0">word word' in page
+    assert "-webkit-line-clamp: 9" in page
+    assert "td.long div:focus { display: block; }" in page

@@ -1,5 +1,7 @@
 """Figures: what is drawn, read from the figure's own numbers and texts."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,11 @@ NAN = float("nan")
 
 def texts(figure):
     return [annotation.text for annotation in figure.layout.annotations]
+
+
+def title(figure):
+    """The title and the subtitle as one line."""
+    return re.sub(r"<[^>]*>", "", figure.layout.title.text.replace("<br>", " "))
 
 
 def everything(figure):
@@ -54,8 +61,8 @@ def test_figure_scores_scale_stretches_bins_and_bands():
 
 def test_figure_scores_title_counts_unscored_rows_and_tells_direction():
     written = texts(figure_scores(two_scores()))
-    assert any("<b>relevancy</b>" in text and "higher is better; 3 scored, 1 unscored" in text for text in written)
-    assert any("<b>toxicity</b>" in text and "lower is better; 4 scored, 0 unscored" in text for text in written)
+    assert any("<b>relevancy</b>" in text and "higher is better" in text and "3 scored, 1 unscored" in text for text in written)
+    assert any("<b>toxicity</b>" in text and "lower is better" in text and "4 scored, 0 unscored" in text for text in written)
 
 
 def test_figure_scores_direction_of_a_users_own_score_can_be_told():
@@ -106,7 +113,7 @@ def test_figure_scores_too_many_groups_draws_the_largest_and_says_so():
     df = pd.DataFrame({"group": [f"g{i // 2}" for i in range(80)] + ["big"] * 5, "x_score": 0.5})
     figure = figure_scores(df, by="group", most_groups=6)
     assert [trace.name for trace in figure.data] == ["g0", "g1", "g2", "g3", "g4", "big"]
-    assert "the 6 largest of 41 groups" in figure.layout.title.text
+    assert "the 6 largest of 41 groups" in title(figure)
 
 
 def test_figure_scores_missing_group_is_a_group():
@@ -156,6 +163,15 @@ def test_figure_scores_duplicated_index_does_not_matter():
         ({"scale": np.inf}, OptionRangeError, "scale=inf"),
         ({"bins": 1}, OptionRangeError, "from 2 to 200"),
         ({"most_groups": 0}, OptionRangeError, "most_groups=0"),
+        ({"bins": 0}, OptionRangeError, "bins=0"),
+        ({"bins": 2.5}, ArgumentTypeError, "bins must be a whole number, not float"),
+        ({"bins": True}, ArgumentTypeError, "bins must be a whole number, not bool"),
+        ({"most_groups": 2.5}, ArgumentTypeError, "most_groups must be a whole number, not float"),
+        ({"scale": "1"}, ArgumentTypeError, "scale must be a number, not str"),
+        ({"scores": []}, OptionRangeError, r"scores=\[\] is out of range: it must be at least one name, or None for all"),
+        ({"scores": 5}, ArgumentTypeError, "scores must be a name or a list of names, not int"),
+        ({"lower_is_better": 5}, ArgumentTypeError, "lower_is_better must be a name or a list of names, not int"),
+        ({"by": 0}, MissingColumnError, "needs a column 0; the frame has"),
         ({"layout": "grid"}, UnknownOptionError, "'auto', 'overlay', 'multiples'"),
         ({"scores": "relevance"}, MissingColumnError, "Did you mean 'relevancy'"),
         ({"by": "varient"}, MissingColumnError, "Did you mean by='variant'"),
@@ -197,15 +213,15 @@ def test_figure_statements_draws_shares_worst_first():
 
 
 def test_figure_statements_counts_rows_without_statements():
-    title = figure_statements(verdicts()).layout.title.text
-    assert "all 3 rows, worst first" in title
-    assert "1 rows without statements are not drawn" in title
+    written = title(figure_statements(verdicts()))
+    assert "a yes is good; all 3 rows, worst first, an unsure counted half" in written
+    assert "1 rows without statements are not drawn" in written
 
 
 def test_figure_statements_states_its_limit():
     figure = figure_statements(verdicts(), most=2)
     assert len(figure.data[0].x) == 2
-    assert "the 2 worst of 3 rows" in figure.layout.title.text
+    assert "the 2 worst of 3 rows" in title(figure)
 
 
 def test_figure_statements_by_group_pools_the_statements():
@@ -218,7 +234,7 @@ def test_figure_statements_lower_is_better_turns_order_and_words():
     df = pd.DataFrame({"toxicity_yes": [2.0, 0.0], "toxicity_no": [0.0, 3.0]}, index=["bad", "good"])
     figure = figure_statements(df, "toxicity")
     assert list(figure.layout.yaxis.ticktext) == ["bad  (2)", "good  (3)"]
-    assert "a yes is bad" in figure.layout.title.text
+    assert "a yes is bad" in title(figure)
     relevancy = figure_statements(verdicts())
     assert figure.data[0].marker.color == relevancy.data[2].marker.color
 
@@ -253,8 +269,102 @@ def test_figure_statements_without_statements_draws_nothing(rows):
         ({"label": "ID"}, MissingColumnError, "Did you mean label='id'"),
         ({"by": "variants"}, MissingColumnError, "Did you mean by='variant'"),
         ({"most": 0}, OptionRangeError, "most=0"),
+        ({"most": 2.5}, ArgumentTypeError, "most must be a whole number, not float"),
+        ({"name": 5}, ArgumentTypeError, "name must be a scorer's name, not int"),
+        ({"label": 0}, MissingColumnError, "needs a column 0; the frame has"),
     ],
 )
 def test_figure_statements_wrong_use_raises(options, error, words):
     with pytest.raises(error, match=words):
         figure_statements(verdicts(), **options)
+
+
+def test_figure_statements_text_for_counts_raises():
+    with pytest.raises(
+        ArgumentTypeError, match=r"the column 'relevancy_yes' must hold counts; it holds string\. Convert it with pd.to_numeric"
+    ):
+        figure_statements(verdicts().assign(relevancy_yes=["2", "0", "1", None]))
+
+
+def test_figure_statements_reads_counts_of_any_number_dtype():
+    frame = verdicts().assign(
+        relevancy_yes=pd.array([2, 0, 1, None], dtype="Int64"), relevancy_no=np.array([0, 3, 1.0, None], dtype=object)
+    )
+    assert {bar.name: list(bar.x) for bar in figure_statements(frame).data} == {
+        "yes": [0, 50, 100],
+        "unsure": [25, 0, 0],
+        "no": [75, 50, 0],
+    }
+
+
+def test_figure_statements_of_an_unknown_score_says_nothing_about_good_and_bad():
+    df = pd.DataFrame({"risk_yes": [2.0, 0.0], "risk_no": [0.0, 3.0]}, index=["q1", "q2"])
+    assert title(figure_statements(df, "risk")) == (
+        "Verdicts of risk all 2 rows, fewest yes first, an unsure counted half; number of statements in brackets"
+    )
+    assert "a yes is bad; all 2 rows, worst first" in title(figure_statements(df, "risk", lower_is_better="risk"))
+
+
+@pytest.mark.parametrize("key", [0, 1.5, ("a", 1), pd.Timestamp("2026-01-01")])
+def test_figures_take_columns_of_any_name(key):
+    df = verdicts().assign(relevancy_score=[0.1, 0.2, 0.3, 0.4])
+    df[key] = ["x", "y", "x", "y"]
+    assert [trace.name for trace in figure_scores(df, by=key).data] == ["x", "y"]
+    assert list(figure_statements(df, by=key).layout.yaxis.ticktext) == ["y  (4)", "x  (4)"]
+    assert list(figure_statements(df, label=[key, "id"]).layout.yaxis.ticktext) == ["y · q2  (4)", "x · q3  (2)", "x · q1  (2)"]
+
+
+def test_figures_take_an_empty_list_for_none():
+    df = verdicts().assign(relevancy_score=[0.1, 0.2, 0.3, 0.4])
+    assert figure_scores(df, by=[]).to_json() == figure_scores(df).to_json()
+    assert figure_statements(df, by=[], label=[]).to_json() == figure_statements(df).to_json()
+
+
+def test_figure_scores_with_many_groups_draws_the_largest():
+    codes = np.repeat(np.arange(3000), 2)
+    df = pd.DataFrame({"group": [*codes, 7], "x_score": 0.5, "x_yes": 1.0, "x_no": 0.0})
+    assert "the 1 largest of 3000 groups" in title(figure_scores(df, by="group", most_groups=1))
+    assert list(figure_statements(df, "x", by="group", most=1).layout.yaxis.ticktext) == ["7  (3)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "words"),
+    [
+        ("text_difference", 1, "1 = identical"),
+        ("text_difference", 100, "100 = identical"),
+        ("relevancy", 1, "higher is better"),
+        ("faithfulness", 1, "higher is better"),
+        ("tone", 1, "higher is better"),
+        ("toxicity", 1, "lower is better"),
+        ("bias", 1, "lower is better"),
+        ("hallucination", 1, "lower is better"),
+    ],
+)
+def test_figure_scores_tells_the_direction_of_shipped_scores(name, scale, words):
+    assert any(words in text for text in texts(figure_scores(pd.DataFrame({f"{name}_score": [0.5]}), scale=scale)))
+
+
+def test_figure_scores_says_nothing_about_the_direction_of_others():
+    for options in ({}, {"lower_is_better": "risky"}, {"lower_is_better": {"other"}}):
+        written = "".join(texts(figure_scores(pd.DataFrame({"risk_score": [0.5]}), **options)))
+        assert "better" not in written
+        assert "identical" not in written
+
+
+def test_figures_have_no_width_of_their_own():
+    for figure in (figure_scores(two_scores()), figure_statements(verdicts())):
+        assert figure.layout.width is None
+        assert figure.layout.autosize is True
+
+
+def test_figure_titles_break_into_lines_for_narrow_screens():
+    df = verdicts().assign(relevancy_score=[0.1, 0.2, 0.3, 0.4], long=["a long name of a variant", "another long name of one"] * 2)
+    for figure in (figure_statements(df, by="long"), figure_scores(df, by="long")):
+        lines = [re.sub(r"<[^>]*>", "", line) for text in (figure.layout.title.text, *texts(figure)) for line in text.split("<br>")]
+        assert max(map(len, lines)) <= 50
+
+
+def test_figure_scores_side_by_side_say_how_wide_they_must_be():
+    df = pd.DataFrame({"group": list("abcd"), "x_score": 0.5, "y_score": 0.5})
+    assert figure_scores(df, by="group").layout.meta == {"scorekit_least_width": 540}
+    assert figure_scores(df).layout.meta == {"scorekit_least_width": 0}
