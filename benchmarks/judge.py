@@ -4,6 +4,10 @@ A server on 127.0.0.1 (loopback.py, a process of its own) answers after 50 ms. E
 sent, checked by pydantic and committed to an SQLite file; the bare client (``AsyncOpenAI().chat.completions.create`` under a semaphore)
 sends the same messages and reads the text. Each run is a process of its own, one after the other, ours and the bare one in turn;
 what is printed are medians over the runs. CPU is that of the whole run without imports and warm-up. A value below its aim is marked with "!".
+
+``python benchmarks/judge.py --peers --peers-python /tmp/peers/bin/python`` prints instead how ours and other packages score the same rows with one
+call a row. One command makes a place for them:
+``python -m venv /tmp/peers && /tmp/peers/bin/pip install arize-phoenix-evals openevals autoevals openai langchain-openai pandas``.
 """
 
 import argparse
@@ -17,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -161,8 +166,171 @@ def run_chains(url, count, concurrency):
     return asyncio.run(main())
 
 
-def in_process(kind, *arguments):
-    command = [sys.executable, __file__, "--run", kind, json.dumps(arguments)]
+def one_prompt_scorer(judge):
+    """A Scorer that asks once a row."""
+    from pydantic import BaseModel
+
+    import scorekit as sk
+
+    class Relevance(BaseModel):
+        degree: float
+        why: str
+
+    return sk.Scorer(
+        name="relevance",
+        needs=("input", "output"),
+        judge=judge,
+        analyze=sk.Prompt(TEMPLATE, reply=Relevance),
+        generate_score=lambda rows: rows["degree"],
+        generate_reason=lambda rows: rows["why"],
+    )
+
+
+def run_frame(url, count, concurrency):
+    """Score a frame by a Scorer of one prompt; return the peak that it adds, and the size of the result, in MB."""
+    import gc
+
+    import pandas as pd
+
+    import scorekit as sk
+
+    scorer = one_prompt_scorer(sk.Judge("m", base_url=url, concurrency=concurrency, cache=False))
+    scorer(pd.DataFrame(rows(concurrency, 10**6)), progress=False)
+    frame = pd.DataFrame(rows(count))
+    gc.collect()
+    before = peak_mb()
+    scored = scorer(frame, progress=False)
+    assert scored["relevance_error"].isna().all(), scored.iloc[0].to_dict()
+    added = peak_mb() - before
+    size = (scored.memory_usage(deep=True).sum() - frame.memory_usage(deep=True).sum()) / 2**20
+    tracemalloc.start()
+    scorer(frame, progress=False)
+    traced = tracemalloc.get_traced_memory()[1] / 2**20
+    return {"added": added, "result": float(size), "traced": traced}
+
+
+# --- the peers: each scores rows by one call a row, as its documentation does it
+
+
+PEER_PROMPT = "Does the answer address the question?\nQuestion: {input}\nAnswer: {output}"
+
+
+def run_peer_scorekit(url, count, concurrency):
+    """Our scorer as a user calls it, without the cache, which the others do not have."""
+    import pandas as pd
+
+    import scorekit as sk
+
+    scorer = one_prompt_scorer(sk.Judge("m", base_url=url, concurrency=concurrency, cache=False))
+
+    async def work(records):
+        return int(scorer(pd.DataFrame(records), progress=False)["relevance_score"].notna().sum())
+
+    return timed_peer(work, count, concurrency)
+
+
+def run_peer_phoenix(url, count, concurrency):
+    import pandas as pd
+    from phoenix.evals import LLM, async_evaluate_dataframe, create_classifier
+
+    llm = LLM(provider="openai", model="m", client="openai", base_url=url, api_key="none")
+    judge = create_classifier(name="relevance", prompt_template=PEER_PROMPT, llm=llm, choices={"yes": 1.0, "no": 0.0})
+
+    async def work(records):
+        frame = pd.DataFrame(records)
+        done = await async_evaluate_dataframe(dataframe=frame, evaluators=[judge], concurrency=concurrency, hide_tqdm_bar=True)
+        return int(done["relevance_score"].notna().sum())
+
+    return timed_peer(work, count, concurrency)
+
+
+def run_peer_openevals(url, count, concurrency):
+    from openai import AsyncOpenAI
+    from openevals.llm import create_async_llm_as_judge
+
+    prompt = PEER_PROMPT.replace("{input}", "{inputs}").replace("{output}", "{outputs}")
+    client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+    judge = create_async_llm_as_judge(prompt=prompt, judge=client, model="m", continuous=True)
+
+    async def work(records):
+        found = await gathered(lambda row: judge(inputs=row["input"], outputs=row["output"]), records, concurrency)
+        return sum(one["score"] is not None for one in found)
+
+    return timed_peer(work, count, concurrency)
+
+
+def run_peer_autoevals(url, count, concurrency):
+    from autoevals.llm import LLMClassifier
+    from openai import AsyncOpenAI
+
+    template = PEER_PROMPT.replace("{", "{{").replace("}", "}}")
+    client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+    judge = LLMClassifier("relevance", template, {"yes": 1, "no": 0}, model="m", use_cot=True, client=client)
+
+    async def work(records):
+        found = await gathered(lambda row: judge.eval_async(output=row["output"], input=row["input"]), records, concurrency)
+        return sum(one.score is not None for one in found)
+
+    return timed_peer(work, count, concurrency)
+
+
+async def gathered(ask, records, concurrency):
+    """What one writes around a function that judges one row."""
+    gate = asyncio.Semaphore(concurrency)
+
+    async def one(row):
+        async with gate:
+            return await ask(row)
+
+    return await asyncio.gather(*map(one, records))
+
+
+def timed_peer(work, count, concurrency):
+    """Warm up, then score, in one event loop; return seconds, CPU and how many rows came back with a score."""
+
+    async def main():
+        await work(rows(concurrency, 10**6))
+        wall, cpu = time.perf_counter(), time.process_time()
+        scored = await work(rows(count))
+        return {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "scored": scored}
+
+    return asyncio.run(main())
+
+
+PEERS = {
+    "scorekit": ("scorekit", run_peer_scorekit),
+    "phoenix-evals": ("phoenix.evals", run_peer_phoenix),
+    "openevals": ("openevals", run_peer_openevals),
+    "autoevals": ("autoevals", run_peer_autoevals),
+}
+
+
+def peers(python, runs, count, concurrency=20, latency=0.05):
+    print(f"\n{count} rows, one call a row, {latency * 1e3:.0f} ms server, {concurrency} at once, medians of {runs} runs each in turn")
+    print(
+        f"| | calls/s (limit {concurrency / latency:.0f}) | share of the limit | CPU ms a row | rows with a score |\n|---|---|---|---|---|"
+    )
+    found = {name: [] for name in PEERS}
+    with server(latency) as url:
+        for _ in range(runs):
+            for name, (module, _) in PEERS.items():
+                interpreter = sys.executable if name == "scorekit" else python
+                there = subprocess.run([interpreter, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+                if there:
+                    found[name].append(in_process(f"peer {name}", url, count, concurrency, python=interpreter))
+    for name, done in found.items():
+        if not done:
+            print(f"| {name} | not installed | | | |")
+            continue
+        seconds = median(done, "seconds")
+        share = count * latency / concurrency / seconds
+        print(
+            f"| {name} | {count / seconds:.0f} | {share:.2f} | {median(done, 'cpu') / count * 1e3:.2f} | {min(run['scored'] for run in done)} |"
+        )
+
+
+def in_process(kind, *arguments, python=sys.executable):
+    command = [python, __file__, "--run", kind, json.dumps(arguments)]
     environment = {**os.environ, "PYTHONPATH": f"{HERE.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.splitlines()[-1])
 
@@ -198,12 +366,18 @@ def throughput(runs, count):
             )
 
 
-def slow_server(count):
+def slow_server(runs=3, count=1024, concurrency=64):
+    """At a multiple of the concurrency, so that the last wave is as full as the others."""
     with server(1.0) as url:
-        run, bare = in_process("ours", url, count, 64), in_process("bare", url, count, 64)
-    share = count / 64 / run["seconds"]
+        ours, bare = [], []
+        for _ in range(runs):
+            bare.append(in_process("bare", url, count, concurrency))
+            ours.append(in_process("ours", url, count, concurrency))
+    share, share_bare = (count / concurrency / median(found, "seconds") for found in (ours, bare))
     print(
-        f"\n1 s server, 64 at once, {count} rows: {count / run['seconds']:.1f} calls/s, {mark(f'{share:.3f}', share >= 0.95)} of the limit (aim 0.95); bare {count / 64 / bare['seconds']:.3f}"
+        f"\n1 s server, {concurrency} at once, {count} rows, medians of {runs}: {count / median(ours, 'seconds'):.1f} calls/s, "
+        f"{mark(f'{share:.3f}', share >= 0.95)} of the limit (aim 0.95); bare {share_bare:.3f}",
+        flush=True,
     )
 
 
@@ -236,20 +410,35 @@ def memory():
                 f"| {count / run['again']:.0f} | {run['cpu_again'] / count * 1e3:.2f} |",
                 flush=True,
             )
+        print("\nMemory of a Scorer of one prompt over a frame, cache off: what is added to the peak beside what the new columns hold")
+        print("| rows | added MB | new columns MB | beyond them MB | KB a row beyond | traced by Python MB |\n|---|---|---|---|---|---|")
+        for count in (1000, 20_000):
+            run = in_process("frame", url, count, 64)
+            beyond = run["added"] - run["result"]
+            print(
+                f"| {count} | {run['added']:.1f} | {run['result']:.1f} | {beyond:.1f} | {beyond * 1024 / count:.2f} | {run['traced']:.1f} |",
+                flush=True,
+            )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=None, help="default 1000, with --peers 200")
+    parser.add_argument("--peers", action="store_true", help="compare with phoenix-evals, openevals and autoevals instead")
+    parser.add_argument("--peers-python", default=sys.executable, help="the Python that has them")
     options = parser.parse_args()
     if options.run:
-        work = {"ours": run_ours, "bare": run_bare, "scorer": run_scorer, "chains": run_chains}[options.run[0]]
-        print(json.dumps(work(*json.loads(options.run[1]))))
+        work = {"ours": run_ours, "bare": run_bare, "scorer": run_scorer, "chains": run_chains, "frame": run_frame}
+        work |= {f"peer {name}": run for name, (_, run) in PEERS.items()}
+        print(json.dumps(work[options.run[0]](*json.loads(options.run[1]))))
         return
-    throughput(options.runs, options.rows)
-    slow_server(options.rows)
+    if options.peers:
+        peers(options.peers_python, options.runs, options.rows or 200)
+        return
+    throughput(options.runs, options.rows or 1000)
+    slow_server()
     three_steps(options.runs)
     memory()
 
