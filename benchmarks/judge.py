@@ -233,7 +233,8 @@ def run_peer_phoenix(url, count, concurrency):
     import pandas as pd
     from phoenix.evals import LLM, async_evaluate_dataframe, create_classifier
 
-    llm = LLM(provider="openai", model="m", client="openai", base_url=url, api_key="none")
+    # its own limit begins at a few requests a second and would be all that is measured
+    llm = LLM(provider="openai", model="m", client="openai", base_url=url, api_key="none", initial_per_second_request_rate=10_000)
     judge = create_classifier(name="relevance", prompt_template=PEER_PROMPT, llm=llm, choices={"yes": 1.0, "no": 0.0})
 
     async def work(records):
