@@ -291,11 +291,12 @@ def test_kernel_interrupt_stops_a_cell_and_running_it_again_goes_on(loopback, li
         setup = SCRIPT.replace("sys.argv[1]", repr(loopback.url)) + CELL
         assert client.execute(setup, reply=True, timeout=30)["content"]["status"] == "ok"
         client.execute(line)
-        wait_until(lambda: loopback.open == 8, 20)
+        # the eight that hang, not eight of the others: those left over would hang the second run
+        wait_until(lambda: sum(int(prompt_of(body).split()[1]) >= 20 for body in list(loopback.bodies)) == 8, 20)
         begun = time.monotonic()
         manager.interrupt_kernel()
         reply = client.get_shell_msg(timeout=10)["content"]
-        assert (reply.get("ename"), time.monotonic() - begun < 2) == ("KeyboardInterrupt", True)
+        assert (reply.get("ename"), time.monotonic() - begun < 5) == ("KeyboardInterrupt", True)
         assert client.execute(line, reply=True, timeout=20)["content"]["status"] == "ok"
         assert loopback.calls <= 60 + 8
     finally:
