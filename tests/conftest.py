@@ -1,5 +1,6 @@
 """What every test gets: an environment without judges, a cache of its own, and a scripted judge on loopback."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scorekit.judge.local import forget_warning
+from scorekit.judge.loop import background
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `from loopback import ...`
 
@@ -19,6 +21,18 @@ def clean_environment(monkeypatch, tmp_path):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SCOREKIT_CACHE", str(tmp_path / "replies.sqlite3"))
     forget_warning()
+
+
+@pytest.fixture(autouse=True)
+def closed_judges():
+    """Close the judges of each test, and forget what their endpoints can do: the ports of earlier servers come round again."""
+    yield
+    here = background()
+    for close in here.closers:
+        asyncio.run_coroutine_threadsafe(close(), here.loop).result(10)
+    here.closers.clear()
+    for key in [key for key in here.kept if isinstance(key, tuple) and key[0] in ("engine", "capabilities")]:
+        del here.kept[key]
 
 
 @pytest.fixture
