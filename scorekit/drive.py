@@ -47,6 +47,15 @@ class Stopped(BaseException):
     """Raised inside a scorer that ``score`` has told to stop; never seen outside."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some of the rows: how to run them, how many they are, and how to read them, which is done when their turn comes."""
+
+    plan: Plan
+    count: int
+    read: Callable[[], pd.DataFrame]
+
+
 @dataclass
 class _Chunk:
     """A chunk under way: where it stands, and what it waits for."""
@@ -62,18 +71,15 @@ class _Chunk:
 class Drive:
     """Runs chunks to their outcomes, earliest rows first.
 
-    A later chunk starts when the judge runs short of requests, so that few prompts are in memory at a time.
-
-    Attributes
-    ----------
-    outcomes
-        By the chunk's number; complete after `run`, and after `cancel` too.
+    A later chunk starts when the judge runs short of requests, so that few rows and prompts are in memory at a time: memory is that of
+    the outcomes, which `keep` gets as they come.
     """
 
-    def __init__(self, parts: Sequence[tuple[Plan, pd.DataFrame]], judge: AsksJudge | None, progress: Progress) -> None:
-        """Take the chunks in the order of their rows."""
-        self.outcomes: dict[int, Outcome] = {}
+    def __init__(self, parts: Sequence[Part], judge: AsksJudge | None, progress: Progress, keep: Callable[[int, Outcome], None]) -> None:
+        """Take the chunks in the order of their rows; ``keep`` gets each one's number and outcome, after `run` or `cancel` those of all."""
         self._parts = parts
+        self._keep = keep
+        self._done: set[int] = set()
         self._judge = judge
         self._progress = progress
         self._waiting: dict[Future[list[Answer]], _Chunk] = {}
@@ -85,10 +91,9 @@ class Drive:
         """Run all chunks; ``show`` is called every now and then."""
         while self._started < len(self._parts) or self._waiting:
             if self._started < len(self._parts) and self._asked - self._answered < BACKLOG:
-                plan, rows = self._parts[self._started]
+                part = self._parts[self._started]
                 self._started += 1
-                chunk = _Chunk(self._started - 1, plan, len(rows), run_chunk(plan, rows))
-                self._advance(chunk, None)
+                self._advance(_Chunk(self._started - 1, part.plan, part.count, run_chunk(part.plan, part.read())), None)
             elif self._waiting:
                 done = wait_any(list(self._waiting), POLL_S)
                 for future in sorted(done, key=lambda future: self._waiting[future].rank):
@@ -102,18 +107,23 @@ class Drive:
         for future in self._waiting:
             future.cancel()
         for chunk in self._waiting.values():
-            self.outcomes[chunk.rank] = _cut_short(chunk)
+            self._end(chunk.rank, _cut_short(chunk))
         self._waiting.clear()
-        for rank, (_, rows) in enumerate(self._parts):
-            if rank not in self.outcomes:
-                self.outcomes[rank] = _all_cancelled(len(rows))
+        for rank, part in enumerate(self._parts):
+            if rank not in self._done:
+                self._end(rank, _all_cancelled(part.count))
+
+    def _end(self, rank: int, outcome: Outcome) -> None:
+        """Give away a chunk's outcome."""
+        self._done.add(rank)
+        self._keep(rank, outcome)
 
     def _advance(self, chunk: _Chunk, answers: list[Answer] | None) -> None:
         """Send a chunk its answers, and submit what it asks next or keep its outcome."""
         try:
             step, requests = next(chunk.asking) if answers is None else chunk.asking.send(answers)
         except StopIteration as end:
-            self.outcomes[chunk.rank] = end.value
+            self._end(chunk.rank, end.value)
             self._progress.add(rows=chunk.count - chunk.counted)
             return
         assert self._judge is not None  # noqa: S101  (only judged steps yield)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 
 from scorekit.columns import add_result, refuse_conflicts, require, require_frame, to_json
 from scorekit.declaration import CALL_ARGUMENTS, REPEATS, STEPS, USAGE, check_declaration, kind_of
-from scorekit.drive import AsksJudge, Drive, Stopped
+from scorekit.drive import AsksJudge, Drive, Part, Stopped
 from scorekit.errors import (
     ArgumentTypeError,
     JudgeSetupError,
@@ -31,7 +33,12 @@ from scorekit.texts import Side, read_contexts, read_texts, without_surrogates
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SMALLEST_CHUNK, CHUNKS, LARGE_CHUNK = 8, 32, 1024
+SMALLEST_CHUNK, CHUNKS = 8, 32
+ASKED_CHUNK, READ_CHUNK = 256, 1024
+"""How many rows of a scorer of one prompt are under way at a time, and how many are read at a time, or judged locally."""
+
+KEY: Final = np.dtype("u8, u8")
+"""What stands for a row where equal ones are to be found: a digest of 128 bits, so that no two rows are taken for equal by chance."""
 
 JudgeLike = AsksJudge | LocalJudge | str
 
@@ -218,30 +225,29 @@ class Scorer:
         refuse_conflicts(df, self.name, self._columns(keep_prompts=keep_prompts, usage=usage, repeats=repeats), self._known())
         asked = self._judge(judge, warn=len(df) > 0) if self.prompts else None
         outcome = Outcome(len(df))
-        good, rows = _read(sources, outcome)
-        first, number = _distinct(rows) if self.prompts else (np.arange(len(rows)), np.arange(len(rows)))
-        distinct = rows if len(first) == len(rows) else rows.iloc[first].reset_index(drop=True)
         plan = Plan(
             self.name, self.needs, self.steps, self.kinds, self.options, local=isinstance(asked, LocalJudge), keep_prompts=keep_prompts
         )
-        pieces = _pieces(len(distinct), min(1, len(self.prompts)) if plan.local else len(self.prompts))
-        parts = [distinct.iloc[piece].reset_index(drop=True) for piece in pieces] if len(pieces) > 1 else [distinct] * len(pieces)
+        rows = _Rows.of(sources, outcome, distinct=bool(self.prompts))
+        pieces = _pieces(rows.count, _chunk_size(rows.count, len(self.prompts), local=plan.local))
         shared = SHARED.get()
         counters = shared if shared is not None else Progress()
-        counters.add(rows=(len(df) - len(distinct)) * repeats)
+        counters.add(rows=(len(df) - rows.count) * repeats)
+        runs = [Outcome(rows.count) for _ in range(repeats)]
         drive = Drive(
-            [(replace(plan, repeat=repeat), part) for repeat in range(repeats) for part in parts],
+            [
+                Part(replace(plan, repeat=repeat), piece.stop - piece.start, partial(rows.read, piece))
+                for repeat in range(repeats)
+                for piece in pieces
+            ],
             None if isinstance(asked, LocalJudge) else asked,
             counters,
+            lambda rank, done: runs[rank // len(pieces)].put(pieces[rank % len(pieces)], done),
         )
 
         def finish() -> pd.DataFrame:
-            runs = []
-            for repeat in range(repeats):
-                runs.append(Outcome(len(distinct)))
-                for i, piece in enumerate(pieces, start=repeat * len(pieces)):
-                    runs[-1].put(piece, drive.outcomes[i])
-            outcome.put(good, (runs[0] if repeats == 1 else averaged(runs)).take(number, first))
+            merged = runs[0] if repeats == 1 else averaged(runs)
+            outcome.put(rows.good, merged if len(rows.number) == rows.count else merged.take(rows.number, rows.first))
             label = None if asked is None else asked.label
             result = self._result(outcome, label, keep_prompts=keep_prompts, usage=usage, repeats=repeats)
             return add_result(df, self.name, result, self._known())
@@ -252,10 +258,10 @@ class Scorer:
                 drive.run(show)
         except (Exception, KeyboardInterrupt, Stopped) as error:
             drive.cancel()
-            partial = finish()
-            error.partial = partial  # type: ignore[union-attr]
+            finished = finish()
+            error.partial = finished  # type: ignore[union-attr]
             if isinstance(error, KeyboardInterrupt) and not error.args:
-                error.args = (interrupted(partial, self.name),)
+                error.args = (interrupted(finished, self.name),)
             raise
         return finish()
 
@@ -347,28 +353,82 @@ def warn_if_local() -> None:
         warn_rough()
 
 
-def _read(sources: Mapping[str, pd.Series[Any]], outcome: Outcome) -> tuple[NDArray[np.intp], pd.DataFrame]:
-    """Read the needed columns; return the positions of the rows that are good, and their texts on a fresh index."""
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that can be scored: those whose inputs are good; of equal ones the first alone where a judge is asked.
+
+    For a judged scorer texts are read again when their turn comes: all at once, as Python's strings, they would take more room than the results.
+
+    Attributes
+    ----------
+    sources
+        The columns by need.
+    good
+        Positions in the frame of the rows whose inputs are good.
+    first
+        Of these, the place of each distinct one's first.
+    number
+        For every good row the number of its distinct one.
+    """
+
+    sources: Mapping[str, pd.Series[Any]]
+    good: NDArray[np.intp]
+    first: NDArray[np.intp]
+    number: NDArray[np.intp]
+    texts: pd.DataFrame | None = None
+
+    @classmethod
+    def of(cls, sources: Mapping[str, pd.Series[Any]], outcome: Outcome, *, distinct: bool) -> _Rows:
+        """Survey the columns; rows with a bad input get their error in ``outcome``."""
+        if not distinct:
+            whole, there = _read(sources, outcome, slice(None))
+            return cls(sources, np.flatnonzero(there), np.arange(len(whole)), np.arange(len(whole)), whole)
+        keys = np.empty(outcome.count, dtype=KEY)
+        kept = np.empty(outcome.count, dtype=bool)
+        for piece in _pieces(outcome.count, READ_CHUNK):
+            texts, kept[piece] = _read(sources, outcome, piece)
+            digests = (
+                blake2b((to_json(row) or "").encode(), digest_size=KEY.itemsize)
+                for row in zip(*(texts[need] for need in texts), strict=True)
+            )
+            keys[piece][kept[piece]] = np.frombuffer(bytearray().join(digest.digest() for digest in digests), dtype=KEY)
+        good = np.flatnonzero(kept)
+        _, first, number = np.unique(keys[good], return_index=True, return_inverse=True)
+        order = np.argsort(first)  # np.unique sorts by key; rows keep their order
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        return cls(sources, good, first[order], place[number.reshape(-1)])
+
+    @property
+    def count(self) -> int:
+        """How many rows there are to run."""
+        return len(self.first)
+
+    def read(self, piece: slice) -> pd.DataFrame:
+        """Return the texts of some rows, on a fresh index."""
+        if self.texts is not None:
+            return self.texts
+        positions = self.good[self.first[piece]]
+        return _read(self.sources, Outcome(len(positions)), positions)[0]
+
+
+def _read(
+    sources: Mapping[str, pd.Series[Any]], outcome: Outcome, rows: slice | NDArray[np.intp]
+) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+    """Read some rows; return the texts of the good ones on a fresh index, and which those are; the others get their error in ``outcome``."""
+    columns = {need: column.iloc[rows] for need, column in sources.items()}
     cells = {
         need: read_contexts(column, need) if need == "context" else read_texts(column, need, _side(need))
-        for need, column in sources.items()
+        for need, column in columns.items()
     }
-    for _, errors, reasons in cells.values():
-        new = (errors != None) & (outcome.errors == None)  # noqa: E711  (elementwise over object arrays)
-        outcome.errors[new], outcome.reasons[new] = errors[new], reasons[new]
-    good = np.flatnonzero(outcome.errors == None)  # noqa: E711
-    whole = len(good) == outcome.count
-    texts = {need: cell.texts if whole else cell.texts.iloc[good].reset_index(drop=True) for need, cell in cells.items()}
-    return good, pd.DataFrame(texts, index=range(len(good)))
-
-
-def _distinct(rows: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where each distinct row first stands, and for every row the number of its distinct one: equal rows are asked about once."""
-    numbers: dict[str | None, int] = {}
-    keys = (to_json(values) for values in zip(*(rows[name] for name in rows.columns), strict=True))
-    number = np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), dtype=np.intp, count=len(rows))
-    _, first = np.unique(number, return_index=True)
-    return first, number
+    errors, reasons = (values[rows] if isinstance(rows, slice) else values for values in (outcome.errors, outcome.reasons))
+    for _, new_errors, new_reasons in cells.values():
+        new = (new_errors != None) & (errors == None)  # noqa: E711  (elementwise over object arrays)
+        errors[new], reasons[new] = new_errors[new], new_reasons[new]
+    good = errors == None  # noqa: E711
+    whole = good.all()
+    texts = {need: cell.texts if whole else cell.texts[good].reset_index(drop=True) for need, cell in cells.items()}
+    return pd.DataFrame(texts, index=range(int(good.sum()))), good
 
 
 def _side(need: str) -> Side:
@@ -376,13 +436,21 @@ def _side(need: str) -> Side:
     return "input" if need.endswith("input") else "output"
 
 
-def _pieces(count: int, prompts: int) -> list[slice]:
-    """Cut the rows into chunks.
+def _pieces(count: int, size: int) -> list[slice]:
+    """Cut rows into pieces of a size."""
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
-    Small ones where several steps ask, so that early rows end early; larger ones where one does, to bound what is in memory; one where none does.
+
+def _chunk_size(count: int, prompts: int, *, local: bool) -> int:
+    """Return how many rows run together.
+
+    Few where several steps ask, so that early rows end early; more where one does, to bound what is in memory; all where none does.
     """
-    size = max(SMALLEST_CHUNK, count // CHUNKS) if prompts > 1 else LARGE_CHUNK if prompts else max(1, count)
-    return [slice(start, start + size) for start in range(0, count, size)]
+    if not prompts:
+        return max(1, count)
+    if local:
+        return READ_CHUNK
+    return max(SMALLEST_CHUNK, count // CHUNKS) if prompts > 1 else ASKED_CHUNK
 
 
 def _text_column(values: Iterable[object]) -> pd.Series[str]:

@@ -111,7 +111,7 @@ def statementwise(name: str, needs: tuple[str, ...], *, split: str, judge: str, 
 
 
 def reason_from_verdicts(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return a reason made of the verdicts' own: the counts, then the first statements that are not a yes."""
+    """Return a reason made of the verdicts' own: the counts, then the first statements whose verdict is not the most common."""
     reasons = []
     for statements, results in zip(rows["statements"], rows["results"], strict=True):
         if not results:
