@@ -1,94 +1,82 @@
-"""One HTML file with figures and tables that opens anywhere, without a network."""
+"""The view of `explore` as one HTML file that opens without a network and changes nothing."""
 
 from __future__ import annotations
 
 import html
-import os
-from collections.abc import Mapping
-from pathlib import Path
+import json
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pandas as pd
 
-from scorekit.errors import ArgumentTypeError, OptionRangeError
-from scorekit.widgets.looks import LEAST_WIDTH
+from scorekit.analysis.statistics import check_whole
+from scorekit.widgets.explorer import HERE, Explorer, check_view, explore
+from scorekit.widgets.page import POLICY, STYLE, checked_path
+from scorekit.widgets.rows import ORDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import os
+    from pathlib import Path
 
-    import plotly.graph_objects as go
-
-POLICY: Final = (
-    "default-src 'none'; script-src 'unsafe-inline' blob:; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
-)
-"""What the page may do: run and show what is in it. Nothing is fetched, whatever a row's text says."""
-
-LONG_CHARACTERS: Final = 60
-"""A cell with more gets a column that is wide enough to read."""
-
-STYLE: Final = """
-:root { color-scheme: light; }
-body { margin: 0; background: #f6f7f8; color: #24292f; }
-body { font: 16px/1.55 Inter, "Helvetica Neue", Arial, "Noto Sans", "Noto Sans CJK JP", sans-serif; }
-main { max-width: 1120px; margin: 0 auto; padding: 40px 24px 80px; }
-h1 { font-size: 30px; line-height: 1.2; margin: 0 0 8px; }
-h2 { font-size: 20px; margin: 44px 0 12px; }
-h1, h2 { overflow-wrap: anywhere; }
-p { max-width: 75ch; margin: 0 0 12px; white-space: pre-line; overflow-wrap: anywhere; }
-.card { background: #fff; border: 1px solid #e1e4e8; border-radius: 8px; padding: 8px 12px; overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 14px; line-height: 1.45; font-variant-numeric: tabular-nums; }
-th { text-align: left; font-weight: 600; color: #5b6470; padding: 8px 12px; border-bottom: 2px solid #e1e4e8; white-space: nowrap; }
-td { padding: 8px 12px; border-bottom: 1px solid #eef0f2; vertical-align: top; white-space: pre-wrap; overflow-wrap: break-word; }
-td:not(.number) { min-width: 7ch; }
-td.long { min-width: 24ch; }
-td.long div { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 9; line-clamp: 9; overflow: hidden; overflow-wrap: anywhere; }
-td.long div:focus { display: block; }
-th.number, td.number { text-align: right; white-space: nowrap; }
-tr:last-child td { border-bottom: 0; }
-@media print { body { background: #fff; } td.long div { display: block; } .card { break-inside: avoid; } }
-@media (max-width: 640px) { main { padding: 24px 12px 48px; } h1 { font-size: 24px; } .card { padding: 6px; } th, td { padding: 6px 8px; } }
+START: Final = """
+const payload = JSON.parse(document.getElementById("payload").textContent);
+const view = document.getElementById("view");
+mount(staticModel(payload), view);
+view.firstChild.classList.add("sk-page");
 """
 
 
-def write_page(path: str | os.PathLike[str], sections: Mapping[str, go.Figure | pd.DataFrame | str], *, title: str) -> Path:
-    """Write figures, tables and texts into one HTML file and return its path.
+def export_html(
+    view: Explorer | pd.DataFrame, path: str | os.PathLike[str], *, title: str = "Error analysis", most_rows: int = 5_000, **options: Any
+) -> Path:
+    """Write the view of `explore` into one HTML file, read-only, and return its path.
 
     Parameters
     ----------
+    view
+        What `explore` returned, with its filters, order, labels, notes and tags as they are; or a scored frame.
     path
         The file to write; replaced when it is there.
-    sections
-        Heading -> a plotly figure, a frame (its columns, not its index, become a table) or a text, in the order of the page.
     title
         The page's heading.
+    most_rows
+        Rows written at most, the first in the order of reading; the page says how many were left out. Filters that leave a row out do not: they
+        are the page's too, and can be taken away there.
+    **options
+        With a frame: options of `explore`, such as ``by=`` or ``order=``.
 
     Returns
     -------
     pathlib.Path
-        The file: about 5 MB where there is a figure, for plotly.js is embedded once; a few kB otherwise. It opens without a network: a
-        content security policy forbids the page to fetch anything. Every text is escaped. Figures are as wide as the window; a table, or a
-        figure that needs more room, scrolls inside its box; a long text in a cell ends with "…" until it is clicked.
+        The file. It opens without a network: a content security policy forbids the page to fetch anything. Texts of rows are data in it, never markup.
 
     Raises
     ------
     ArgumentTypeError
-        When a section is of another kind, or ``path``, ``title`` or a heading is.
+        When ``view`` is neither, or with options beside a view.
     OptionRangeError
-        When the folder to write into is not there, or ``path`` is a folder. Nothing is written then.
+        When the folder of ``path`` is not there, or ``most_rows`` is below 1.
 
     Examples
     --------
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> page = write_page(Path(folder.name) / "page.html", {"Scores": pd.DataFrame({"text": ["<b>"], "score": [0.5]})}, title="Two & two")
-    >>> '<td>&lt;b&gt;</td><td class="number">0.50</td>' in page.read_text(encoding="utf-8")
-    True
+    >>> df = pd.DataFrame({"input": ["<b>q</b>"], "output": ["a"], "tone_score": [0.9]})
+    >>> page = export_html(df, folder.name + "/view.html", title="Tone")
+    >>> "<b>q</b>" in page.read_text(encoding="utf-8")
+    False
     >>> folder.cleanup()
     """
-    target = _checked(path, sections, title)
-    parts = [f"<h2>{html.escape(heading)}</h2>\n{_section(heading, content)}" for heading, content in sections.items()]
-    body = "\n".join(parts)
-    drawn = any(not isinstance(content, (pd.DataFrame, str)) for content in sections.values())
+    shown = explore(view, **options) if isinstance(view, pd.DataFrame) else check_view(view, "export_html")
+    most = check_whole("most_rows", most_rows, 1)
+    target = checked_path(path, title)
+    payload = static_payload(shown, most)
+    total, count = len(shown.data), len(payload["rows"])
+    left_out = "" if count == total else f"<p>The first {count:,} of {total:,} rows in the order of reading.</p>"
+    script = (HERE / "explorer.js").read_text(encoding="utf-8").split("export default", maxsplit=1)[0]
+    style = (HERE / "explorer.css").read_text(encoding="utf-8")
+    # "<" is the only character that could end the script element or begin a comment in it.
+    data = json.dumps(payload, ensure_ascii=True).replace("<", "\\u003c")
     page = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -96,97 +84,55 @@ def write_page(path: str | os.PathLike[str], sections: Mapping[str, go.Figure | 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <title>{html.escape(title)}</title>
-<style>{STYLE}</style>
-{_plotly_script() if drawn else ""}
+<style>{STYLE}{PAGE_STYLE}{style}</style>
 </head>
 <body>
-<main>
+<main class="wide">
 <h1>{html.escape(title)}</h1>
-{body}
+{left_out}
+<div id="view"></div>
 </main>
+<script id="payload" type="application/json">{data}</script>
+<script type="module">{script}{START}</script>
 </body>
 </html>
 """
-    # A lone surrogate from a row has no UTF-8.
     target.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return target
 
 
-def _checked(path: object, sections: object, title: object) -> Path:
-    """Return the path to write if all of a page's arguments can be used."""
-    if not isinstance(title, str):
-        raise ArgumentTypeError.from_value("title", title, "a text")
-    if not isinstance(sections, Mapping):
-        raise ArgumentTypeError.from_value("sections", sections, "a dict of headings and what stands under them")
-    for heading in sections:
-        if not isinstance(heading, str):
-            raise ArgumentTypeError.from_value("Each heading in sections", heading, "a text")
-    if not isinstance(path, (str, os.PathLike)):
-        raise ArgumentTypeError.from_value("path", path, "the path of a file")
-    target = Path(path)
-    if target.is_dir():
-        raise OptionRangeError.from_value("path", str(path), "a file, not a folder")
-    if not target.parent.is_dir():
-        raise OptionRangeError.from_value("path", str(path), f"in a folder that is there; make {str(target.parent)!r} first")
-    return target
+PAGE_STYLE: Final = """
+:root { color-scheme: light dark; }
+main.wide { max-width: 1400px; }
+@media (prefers-color-scheme: dark) { body { background: #14171b; color: #e3e7eb; } }
+"""
 
 
-def _section(heading: str, content: Any) -> str:
-    """Return one section as HTML."""
-    if isinstance(content, str):
-        return f"<p>{html.escape(content)}</p>"
-    if isinstance(content, pd.DataFrame):
-        return f'<div class="card">{_table(content)}</div>'
-    if hasattr(content, "to_html") and hasattr(content, "layout"):
-        config = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
-        drawn: str = content.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, config=config)
-        return f'<div class="card"><div style="min-width: {_least_width(content)}px">{drawn}</div></div>'
-    raise ArgumentTypeError.from_value(f"the section {heading!r}", content, "a plotly figure, a DataFrame or a text")
-
-
-def _least_width(figure: Any) -> int:
-    """Return below which width a figure is scrolled sideways instead of squeezed; 0 for one that does not say."""
-    known = figure.layout.meta
-    least = known.get(LEAST_WIDTH, 0) if isinstance(known, dict) else 0
-    return least if isinstance(least, int) else 0
-
-
-def _plotly_script() -> str:
-    """Return plotly.js as a script element."""
-    from plotly.offline import get_plotlyjs
-
-    return f"<script>{get_plotlyjs()}</script>"
-
-
-def _table(df: pd.DataFrame) -> str:
-    """Return a frame as an HTML table; every text in it escaped."""
-    numbers = [pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) for dtype in df.dtypes]
-    heads = "".join(
-        f"<th{_class(number=number)}>{html.escape(str(column))}</th>" for column, number in zip(df.columns, numbers, strict=True)
-    )
-    body = "\n".join(f"<tr>{_row(cells, numbers)}</tr>" for cells in df.itertuples(index=False, name=None))
-    return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-
-
-def _row(cells: Iterable[object], numbers: Iterable[bool]) -> str:
-    """Return the cells of one row."""
-    return "".join(_cell(_shown(cell), number=number) for cell, number in zip(cells, numbers, strict=True))
-
-
-def _cell(text: str, *, number: bool) -> str:
-    """Return one cell; a long text ends with "…" until it is clicked or has the focus."""
-    if len(text) > LONG_CHARACTERS:
-        return f'<td class="long"><div tabindex="0">{html.escape(text)}</div></td>'
-    return f"<td{_class(number=number)}>{html.escape(text)}</td>"
-
-
-def _shown(cell: Any) -> str:
-    """Return a cell's text: floats with two digits, nothing for a missing one."""
-    if isinstance(cell, float):
-        return "" if pd.isna(cell) else f"{cell:.2f}"
-    return "" if pd.api.types.is_scalar(cell) and pd.isna(cell) else str(cell)
-
-
-def _class(*, number: bool) -> str:
-    """Return the class attribute of a cell."""
-    return ' class="number"' if number else ""
+def static_payload(view: Explorer, most: int) -> dict[str, Any]:
+    """Return what a page needs to show a view without Python: every row in full, in its own numbering from 0."""
+    rows, marks = view.rows, view.marks
+    order = rows.order(view.order, rows.names[0], view.seed)
+    kept = np.sort(order[:most])
+    number = {int(position): place for place, position in enumerate(kept)}
+    found = []
+    for position in kept.tolist():
+        detail = rows.detail(position)
+        mark = marks[position]
+        told = {"label": mark.label, "note": mark.note, "tags": list(mark.tags)}
+        groups = {column: values[position] for column, values in rows.groups.items()}
+        found.append({**detail, **told, "position": number[position], "groups": groups, "cell": None})
+    if view.agreement is not None:
+        for human in view.agreement.matrix.index:
+            for score in view.agreement.matrix.columns:
+                for position in np.flatnonzero(view.agreement.rows(human, score)).tolist():
+                    if position in number:
+                        found[number[position]]["cell"] = [str(human), str(score)]
+    orders = {name: [number[int(at)] for at in rows.order(name, rows.names[0], view.seed) if int(at) in number] for name in ORDERS}
+    return {
+        "setup": {**view.setup, "readonly": True, "errors": rows.error_codes()},
+        "rows": found,
+        "bins": {name: bins[kept].tolist() for name, bins in rows.bins.items()},
+        "orders": orders,
+        "start": {"filters": dict(view.filters), "order": view.order},
+        "marked": {**view.marked, "save": None, "strangers": 0},
+    }

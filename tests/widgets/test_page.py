@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from scorekit.errors import ArgumentTypeError, OptionRangeError
-from scorekit.widgets.export import write_page
+from scorekit.widgets.page import write_page
 from scorekit.widgets.figures import figure_scores
 
 BAD = "</script><img src=x onerror=alert(1)>"
