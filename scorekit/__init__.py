@@ -8,6 +8,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
+    from scorekit.analysis.agreement import Agreement, agreement
     from scorekit.analysis.self_check import self_check
     from scorekit.analysis.summary import summarize
     from scorekit.columns import bands, read_steps, unnest
@@ -25,11 +26,18 @@ if _TYPE_CHECKING:
     from scorekit.scorers.text_difference import score_text_difference
     from scorekit.scorers.tone import score_tone
     from scorekit.scorers.toxicity import score_toxicity
+    from scorekit.trace import StepRun
+    from scorekit.widgets.explorer import Explorer, explore
+    from scorekit.widgets.export import export_html
+    from scorekit.widgets.figure_agreement import figure_agreement
     from scorekit.widgets.figures import figure_scores, figure_statements
+    from scorekit.widgets.playground import playground
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agreement",
+    "Explorer",
     "Judge",
     "LocalJudge",
     "LocalJudgeWarning",
@@ -37,12 +45,18 @@ __all__ = [
     "ScoreResult",
     "ScorekitError",
     "Scorer",
+    "StepRun",
+    "agreement",
     "bands",
     "estimate",
+    "explore",
+    "export_html",
+    "figure_agreement",
     "figure_scores",
     "figure_statements",
     "list_datasets",
     "load_dataset",
+    "playground",
     "read_steps",
     "run_one",
     "score",
@@ -58,6 +72,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Agreement": "analysis.agreement",
+    "Explorer": "widgets.explorer",
     "Judge": "judge.client",
     "LocalJudge": "judge.local",
     "LocalJudgeWarning": "judge.local",
@@ -65,12 +81,18 @@ _HOMES = {
     "ScoreResult": "run",
     "ScorekitError": "errors",
     "Scorer": "scorer",
+    "StepRun": "trace",
+    "agreement": "analysis.agreement",
     "bands": "columns",
     "estimate": "estimate",
+    "explore": "widgets.explorer",
+    "export_html": "widgets.export",
+    "figure_agreement": "widgets.figure_agreement",
     "figure_scores": "widgets.figures",
     "figure_statements": "widgets.figures",
     "list_datasets": "datasets",
     "load_dataset": "datasets",
+    "playground": "widgets.playground",
     "read_steps": "columns",
     "run_one": "run",
     "score": "run",

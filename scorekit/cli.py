@@ -1,7 +1,7 @@
-"""The command line: ``scorekit demo`` and ``scorekit score``.
+"""The command line: ``scorekit demo``, ``scorekit score`` and ``scorekit playground``.
 
 Exit codes: 0; 1 when more rows are in error than ``--max-errors`` allows; 2 for wrong use (an unknown scorer, a missing column or file, an
-unknown ending, nothing can be written); 130 after Ctrl-C; 141 when the reader of a pipe has gone.
+unknown ending, nothing can be written, no Jupyter to open); that of Jupyter where it was opened; 130 after Ctrl-C; 141 when the reader of a pipe has gone.
 """
 
 from __future__ import annotations
@@ -86,11 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     score.add_argument("file", metavar="FILE", help="a .csv, .jsonl or .parquet file; the cells of a CSV are text, empty ones too")
     score.add_argument("-s", "--scorer", action="append", required=True, metavar="NAME", help=f"{names}; may be given several times")
-    score.add_argument("--input", metavar="COLUMN", help="the column that holds the input (default: input)")
-    score.add_argument("--output", metavar="COLUMN", help="the column that holds the output (default: output)")
-    score.add_argument(
-        "--context", metavar="COLUMN", help="the column that holds the context, for scorers that read one (default: context)"
-    )
+    _add_columns(score)
     score.add_argument(
         "--option",
         action="append",
@@ -115,7 +111,46 @@ def _parser() -> argparse.ArgumentParser:
         help="rows in error up to which the exit code is 0; 'any' for no limit (default: 0). OUT is written in any case",
     )
     score.set_defaults(run=_score)
+
+    playground = commands.add_parser(
+        "playground",
+        help="open a notebook on which a scorer runs on one row and shows its steps",
+        description="Write a notebook with a playground into the current folder, and open JupyterLab on it where that is installed.",
+    )
+    playground.add_argument("scorer", nargs="?", default="relevancy", metavar="SCORER", help=f"{names} (default: %(default)s)")
+    playground.add_argument("--file", metavar="FILE", help="a .csv, .jsonl or .parquet file to pick rows from")
+    _add_columns(playground)
+    playground.add_argument("--judge", metavar="MODEL", help="who judges, such as openai/gpt-5-mini or local; can be changed on the panel")
+    playground.add_argument("--no-open", action="store_true", help="write the notebook, print its path and open nothing")
+    playground.set_defaults(run=_playground)
     return parser
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a column of the file."""
+    parser.add_argument("--input", metavar="COLUMN", help="the column that holds the input (default: input)")
+    parser.add_argument("--output", metavar="COLUMN", help="the column that holds the output (default: output)")
+    parser.add_argument(
+        "--context", metavar="COLUMN", help="the column that holds the context, for scorers that read one (default: context)"
+    )
+
+
+def _playground(arguments: argparse.Namespace) -> int:
+    """Write a notebook with a playground, and open it."""
+    from scorekit.cli_playground import open_notebook, require_server, write_notebook
+
+    function = _scorer(arguments.scorer)
+    columns = {key: value for key in COLUMNS if (value := getattr(arguments, key)) is not None}
+    if columns and arguments.file is None:
+        msg = f"--{next(iter(columns))} names a column of a file: give --file too."
+        raise UnknownOptionError(msg)
+    server = None if arguments.no_open else require_server()
+    path = write_notebook(function, file=arguments.file, judge=arguments.judge, columns=columns)
+    if server is None:
+        print(path)
+        return 0
+    _say(f"Opening {path}. Run its cell with Shift+Enter; Ctrl-C here ends Jupyter.")
+    return open_notebook(server, path)
 
 
 def _score(arguments: argparse.Namespace) -> int:
@@ -303,7 +338,7 @@ def _error_limit(text: str) -> int:
 
 def _demo(arguments: argparse.Namespace) -> int:
     """Score the shipped answers, print what comes out and write it as a page."""
-    from scorekit.widgets.export import write_page
+    from scorekit.widgets.page import write_page
 
     if Path(arguments.out).is_dir() or not Path(arguments.out).resolve().parent.is_dir():
         msg = f"Cannot write {arguments.out}: its folder is not there, or it is a folder itself."

@@ -16,6 +16,7 @@ from scorekit.errors import ScorerDefinitionError, StepResultError, listed
 from scorekit.judge.prompts import Prompt
 from scorekit.judge.replies import Answer, Request
 from scorekit.texts import TEXT
+from scorekit.trace import Notes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,22 +128,26 @@ def run_chunk(plan: Plan, rows: pd.DataFrame) -> Generator[tuple[str, list[Reque
     """
     outcome = Outcome(len(rows))
     alive = np.arange(len(rows))
+    notes = Notes(plan.name, plan.repeat)
     for step, work in plan.steps:
         if not len(alive):
             break
+        notes.begin(asks=isinstance(work, Prompt))
         if isinstance(work, Prompt):
-            fields, failed = yield from _ask_step(plan, step, work, rows, outcome, alive)
+            fields, failed = yield from _ask_step(plan, step, work, rows, outcome, alive, notes)
         else:
             fields, failed = _call_step(plan, step, work, rows), np.zeros(len(rows), dtype=bool)
         told = _stop(outcome, alive, fields.pop("not_scorable", None), plan, step)
         if step == "generate_reason":
             _keep_reasons(outcome, alive, fields.get("reason"), failed)
+            notes.end(step, fields, outcome.errors, outcome.reasons, alive)
             break
         if step == "generate_score":
             told = told | _keep_score(outcome, alive, fields, told, plan)
         for name in plan.kinds.keys() & fields.keys():
             fields[name] = _typed(fields[name], plan.kinds[name], name, plan, step)
             outcome.keep(name, _kept(fields[name], plan.kinds[name], name, plan, step), alive)
+        notes.end(step, fields, outcome.errors, outcome.reasons, alive)
         if step == "generate_score" and (absent := plan.kinds.keys() - outcome.fields.keys()):
             msg = f"The scorer {plan.name!r} declares the fields {sorted(absent)}, but no step gave them."
             raise StepResultError(msg)
@@ -157,7 +162,7 @@ def run_chunk(plan: Plan, rows: pd.DataFrame) -> Generator[tuple[str, list[Reque
 
 
 def _ask_step(
-    plan: Plan, step: str, prompt: Prompt, rows: pd.DataFrame, outcome: Outcome, alive: NDArray[np.intp]
+    plan: Plan, step: str, prompt: Prompt, rows: pd.DataFrame, outcome: Outcome, alive: NDArray[np.intp], notes: Notes
 ) -> Generator[tuple[str, list[Request]], list[Answer], tuple[dict[str, Any], NDArray[np.bool_]]]:
     """Run one judged step; return its fields and which rows failed."""
     asked = np.ones(len(rows), dtype=bool)
@@ -168,19 +173,21 @@ def _ask_step(
         fields[name][~asked] = as_objects([value] * int((~asked).sum()))
     failed = np.zeros(len(rows), dtype=bool)
     asking = rows if asked.all() else rows[asked].reset_index(drop=True)
+    positions = np.flatnonzero(asked)
     if plan.local:
+        notes.stood_in(positions)
         if len(asking):
             assert prompt.local is not None  # noqa: S101  (Scorer refuses LocalJudge where a stand-in is missing)
             found = _call_step(plan, step, prompt.local, asking)
             for name, values in fields.items():
                 values[asked] = as_objects(found[name])
         return dict(fields), failed
-    positions = np.flatnonzero(asked)
     requests = _requests(plan, step, prompt, asking)
     if plan.keep_prompts:
         texts = ["\n\n".join(message["content"] for message in request.messages) for request in requests]
         outcome.keep(f"{step}_prompt", as_objects(texts), alive[positions])
     answers = (yield step, requests) if requests else []
+    notes.asked(positions, requests, answers)
     for position, answer in zip(positions, answers, strict=True):
         row = alive[position]
         outcome.usage[row] += (answer.input_tokens, answer.output_tokens, answer.seconds)

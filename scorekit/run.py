@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from scorekit.judge.loop import wait_any
 from scorekit.pipeline import WRITES_REACH
 from scorekit.progress import SHARED, Progress, progress_bar
 from scorekit.scorer import RESUME, Scorer, warn_if_local
+from scorekit.trace import TRACE, StepRun
 
 if TYPE_CHECKING:
     from scorekit.scorer import JudgeLike
@@ -92,7 +94,8 @@ def score(
     judged = [job for job in jobs if job.judged]
     with ThreadPoolExecutor(max(1, len(judged)), thread_name_prefix="scorekit") as pool:
         try:
-            with progress_bar(len(df) * len(jobs), "score", counters, shown=progress and len(df) > 0) as show:
+            total = len(df) * sum(repeats if job.judged else 1 for job in jobs)
+            with progress_bar(total, "score", counters, shown=progress and len(df) > 0) as show:
                 waiting = {pool.submit(_in_context, counters, job, df) for job in judged}
                 for job in jobs:
                     if not job.judged:
@@ -322,6 +325,9 @@ class ScoreResult:
         Which judge gave the score; None for code scorers.
     run_id
         A new id for this result.
+    trace
+        What each step did, in order, those of the first repeat first: prompts, raw replies, fields, time and tokens. A step that did not run, since
+        an earlier one ended the row, is not there.
     """
 
     score: float
@@ -331,6 +337,7 @@ class ScoreResult:
     prompts: dict[str, str]
     judge: str | None
     run_id: str
+    trace: tuple[StepRun, ...] = field(default=(), repr=False)
 
 
 def run_one(scorer: ScorerLike, /, *, judge: JudgeLike | None = None, **columns: Any) -> ScoreResult:
@@ -349,12 +356,16 @@ def run_one(scorer: ScorerLike, /, *, judge: JudgeLike | None = None, **columns:
     ------
     MissingColumnError, JudgeSetupError
         As the scorer itself.
+    Exception, KeyboardInterrupt
+        What a step raises. The steps that had run before are in ``error.trace``.
 
     Examples
     --------
     >>> from scorekit import score_text_difference
     >>> run_one(score_text_difference, input="Hello world! How are you?", output="Hello there! How is it going?").score
     0.5925925925925926
+    >>> [run.step for run in run_one(score_text_difference, input="a", output="b").trace]
+    ['analyze', 'generate_score', 'generate_reason']
     """
     function, _ = unwrapped(scorer)
     options = {key: value for key, value in columns.items() if key in _option_keywords(function)}
@@ -362,20 +373,46 @@ def run_one(scorer: ScorerLike, /, *, judge: JudgeLike | None = None, **columns:
     cells: dict[str, pd.Series[Any]] = {name: pd.Series([value], dtype=object) for name, value in columns.items() if name not in options}
     df = pd.DataFrame(cells, index=range(1))
     job.rehearse(df)
-    scored = job.call(df)
+    began = perf_counter()
+    scored, trace = _traced(job, df)
+    seconds = perf_counter() - began
     name = next(str(column).removesuffix("_score") for column in job.columns if str(column).endswith("_score"))
     row = {str(column).removeprefix(f"{name}_"): _plain(scored[column].iloc[0]) for column in job.columns}
     prompts = {part.removesuffix("_prompt"): value for part, value in row.items() if part.endswith("_prompt") and value is not None}
     fixed = ("score", "reason", "error", "judge")
+    steps = {part: _nested(value) for part, value in row.items() if part not in fixed and not part.endswith("_prompt")}
+    if not trace and not job.ours:
+        given = {part: value for part in ("score", "reason") if (value := row.get(part)) is not None}
+        trace = (StepRun(name, "scorer", "code", given | steps, seconds, error=row.get("error")),)
     return ScoreResult(
         score=float("nan") if row["score"] is None else row["score"],
         reason=row.get("reason"),
         error=row.get("error"),
-        steps={part: _nested(value) for part, value in row.items() if part not in fixed and not part.endswith("_prompt")},
+        steps=steps,
         prompts=prompts,
         judge=row.get("judge"),
         run_id=str(uuid4()),
+        trace=trace,
     )
+
+
+def _traced(job: _Job, df: pd.DataFrame) -> tuple[pd.DataFrame, tuple[StepRun, ...]]:
+    """Call the scorer; return what it gave, and what its steps did, which an error carries too."""
+    runs: list[StepRun] = []
+    token = TRACE.set(runs)
+    try:
+        scored = job.call(df)
+    except (Exception, KeyboardInterrupt) as error:
+        error.trace = _in_order(runs)  # type: ignore[union-attr]
+        raise
+    finally:
+        TRACE.reset(token)
+    return scored, _in_order(runs)
+
+
+def _in_order(runs: Iterable[StepRun]) -> tuple[StepRun, ...]:
+    """Return the records of each repeat together; repeats run side by side."""
+    return tuple(sorted(runs, key=lambda run: run.repeat))
 
 
 def _option_keywords(function: Any) -> set[str]:

@@ -12,10 +12,10 @@ import scorekit
 
 ROOT = Path(scorekit.__file__).parent
 ROOMS = [
-    "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "pipeline", "drive", "declaration", "scorer", "scorers", "run",
-    "estimate", "analysis", "evals", "monitor", "widgets", "files", "cli", "pytest_plugin", "testing",
+    "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "trace", "pipeline", "drive", "declaration", "scorer", "scorers", "run",
+    "estimate", "analysis", "evals", "monitor", "widgets", "files", "cli_playground", "cli", "pytest_plugin", "testing",
 ]  # fmt: skip
-"""DESIGN's rooms in its order, with those that it does not name (languages, sentences, progress, pipeline, drive, declaration, estimate, files) in their places."""
+"""DESIGN's rooms in its order, with those that it does not name (languages, sentences, progress, trace, pipeline, drive, declaration, estimate, files, cli_playground) in their places."""
 
 FOR_TYPES_ALONE = {("declaration", "scorer")}
 """Imports that would point the other way, were they not made for type checkers alone."""
