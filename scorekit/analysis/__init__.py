@@ -1,1 +1,1 @@
-"""Numbers from score columns: summaries now; comparisons, agreement and trends to come."""
+"""Numbers from score columns: summaries, agreement with labels, self-checks."""

@@ -34,6 +34,15 @@ scored = sk.score_relevancy(df, prompts={"analyze": gentle}, judge=judge)
 before: pd.DataFrame = sk.estimate(df, sk.score_relevancy, judge=judge)
 trust: pd.DataFrame = sk.self_check(partial(sk.score_toxicity, scale=2.0), df, rows=20, repeats=3, judge=judge)
 spent: pd.DataFrame = judge.usage()
+seen: tuple[sk.StepRun, ...] = one.trace
+found: sk.Agreement = sk.agreement(scored, score="relevancy_score", human="label", threshold=0.5)
+wrong: pd.DataFrame = scored[found.rows("fail", "pass")]
+more: pd.Series = found.labels_needed(0.1)
+view: sk.Explorer = sk.explore(scored, order="informative", save="labels.jsonl", agreement=found)
+labelled: pd.DataFrame = view.data
+matrix: go.Figure = sk.figure_agreement(found)
+sk.export_html(view, "rows.html")
+sk.playground(sk.score_relevancy, df, judge=judge)
 distribution: go.Figure = sk.figure_scores(scored, by="variant", bins=10)
 verdicts: go.Figure = sk.figure_statements(scored, "relevancy", by=["variant", "language"])
 has_link = sk.Scorer(
