@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from scorekit.columns import to_json
 from scorekit.errors import ArgumentTypeError, UnknownOptionError
 
 INDEX_FILE = "datasets.json"
@@ -25,7 +26,7 @@ def load_dataset(name: str) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The rows in file order on a fresh index. Text columns are ``string`` and whole numbers ``int64``; words such as ``None`` and
-        ``N/A`` are text like any other.
+        ``N/A`` are text like any other. Columns with lists are JSON text, as scorers write them: `read_steps` gives the lists.
 
     Raises
     ------
@@ -39,6 +40,9 @@ def load_dataset(name: str) -> pd.DataFrame:
     ['q001', 'short', 'What is the boiling point of water at sea level in degrees Celsius?']
     >>> df["seed"].dtype
     dtype('int64')
+    >>> from scorekit.columns import read_steps
+    >>> read_steps(load_dataset("smollm_labels"), "verdicts")[1]
+    ['unsure', 'unsure']
     """
     if not isinstance(name, str):
         raise ArgumentTypeError.from_value("name", name, "the name of a dataset")
@@ -64,6 +68,7 @@ def list_datasets() -> pd.DataFrame:
     >>> list_datasets()[["name", "rows", "licence"]]
                  name  rows     licence
     0  smollm_answers   360  Apache-2.0
+    1   smollm_labels   150  Apache-2.0
     """
     entries = _index()
     texts = {key: pd.array([entry[key] for entry in entries], dtype="string") for key in ("name", "description", "licence")}
@@ -92,9 +97,9 @@ def _index() -> list[dict[str, Any]]:
 
 
 def _typed(values: list[Any]) -> pd.Series[Any]:
-    """Return whole numbers as int64, numbers as float64 and everything else as string."""
+    """Return whole numbers as int64, numbers as float64 and everything else as string, lists and dicts as JSON text."""
     if all(type(value) is int for value in values):
         return pd.Series(values, dtype="int64")
     if all(type(value) in {int, float} for value in values):
         return pd.Series(values, dtype="float64")
-    return pd.Series(values, dtype="string")
+    return pd.Series([to_json(value) if isinstance(value, (list, dict)) else value for value in values], dtype="string")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from scorekit.columns import read_steps
 from scorekit.datasets import list_datasets, load_dataset
 from scorekit.errors import ArgumentTypeError, UnknownOptionError
+from scorekit.judge.local import split_statements
 
 DATA = Path(__file__).parent.parent / "data"
 TEXTS = ["id", "kind", "topic", "language", "input", "variant", "system_prompt", "output", "model", "finish_reason"]
@@ -51,6 +53,71 @@ def test_load_dataset_line_separators_inside_a_text_stay_in_it(tmp_path, monkeyp
     (tmp_path / "datasets.json").write_text(json.dumps([entry]))
     monkeypatch.setattr("scorekit.datasets._folder", lambda: tmp_path)
     assert load_dataset("words")["output"].tolist() == ["a\u2028b\x85c"]
+
+
+def test_load_dataset_lists_and_dicts_arrive_as_json_text(tmp_path, monkeypatch):
+    (tmp_path / "nested.jsonl").write_text('{"a": ["é", null], "b": {"c": 1}}\n{"a": [], "b": {}}\n', encoding="utf-8")
+    entry = {"name": "nested", "file": "nested.jsonl", "rows": 2, "columns": ["a", "b"], "licence": "x", "description": "y"}
+    (tmp_path / "datasets.json").write_text(json.dumps([entry]))
+    monkeypatch.setattr("scorekit.datasets._folder", lambda: tmp_path)
+    df = load_dataset("nested")
+    assert df.to_dict("list") == {"a": ['["é", null]', "[]"], "b": ['{"c": 1}', "{}"]}
+    assert [str(dtype) for dtype in df.dtypes] == ["string", "string"]
+
+
+@pytest.fixture(scope="module")
+def labels():
+    df = load_dataset("smollm_labels")
+    return df.assign(**{name: read_steps(df, name) for name in ("statements", "verdicts", "why")})
+
+
+def test_load_dataset_smollm_labels_has_150_rows_of_50_questions():
+    df = load_dataset("smollm_labels")
+    assert df.shape == (150, 14)
+    assert (df["id"].nunique(), df["variant"].value_counts().to_dict()) == (50, {"short": 50, "detailed": 50, "expert": 50})
+    assert set(map(str, df.dtypes)) == {"string"}
+    assert not df.isna().any(axis=None)
+
+
+def test_smollm_labels_are_rows_of_smollm_answers(labels):
+    keys = ["id", "variant"]
+    shared = [*keys, "kind", "topic", "language", "input", "output"]
+    answers = load_dataset("smollm_answers")
+    chosen = answers.merge(labels[keys], on=keys)
+    assert labels[shared].equals(chosen[shared])
+
+
+def test_smollm_labels_have_a_verdict_and_a_reason_for_each_statement(labels):
+    lengths = labels["statements"].str.len()
+    assert lengths.sum() == 784
+    assert lengths.equals(labels["verdicts"].str.len())
+    assert lengths.equals(labels["why"].str.len())
+    assert (labels["why"].explode().str.len() > 0).all()
+    assert labels["verdicts"].explode().value_counts().to_dict() == {"yes": 307, "unsure": 248, "no": 229}
+
+
+def test_smollm_labels_statements_are_those_of_the_splitter(labels):
+    assert labels["statements"].tolist() == split_statements(labels)["statements"].tolist()
+
+
+def test_smollm_labels_rows_fail_with_a_failure_and_pass_without(labels):
+    assert labels["label"].value_counts().to_dict() == {"fail": 137, "pass": 11, "unsure": 2}
+    assert (labels["failure"] == "").equals(labels["label"] == "pass")
+    assert (labels["note"].str.len() > 0).all()
+
+
+def test_smollm_labels_halves_share_no_question(labels):
+    halves = labels.drop_duplicates(["id", "half"])
+    assert halves["half"].value_counts().to_dict() == {"fit": 25, "held_out": 25}
+    assert halves["id"].is_unique
+    kinds = halves.groupby(["kind", "half"]).size().unstack()
+    assert (kinds["fit"] - kinds["held_out"]).abs().max() <= 1
+
+
+def test_local_judge_training_has_no_question_of_the_held_out_half(labels):
+    training = DATA.parent / "benchmarks" / "local_judge_training.jsonl"
+    asked = {json.loads(line)["question"] for line in training.read_text(encoding="utf-8").splitlines()}
+    assert asked & set(labels.loc[labels["half"] == "held_out", "input"]) == set()
 
 
 def test_load_dataset_twice_gives_two_frames():

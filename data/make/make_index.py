@@ -18,6 +18,15 @@ DATASETS = {
             "(short, detailed, expert). A very small model: often wrong, repetitive or off the point, which is what scorers are for."
         ),
     },
+    "smollm_labels": {
+        "file": "smollm_labels.jsonl",
+        "licence": "Apache-2.0",
+        "description": (
+            "150 rows of smollm_answers (50 questions, three variants) split into statements, read and labelled by an AI, not by a person: each "
+            "statement yes, unsure or no for relevancy, each row pass, fail or unsure with a failure mode and a note. Lists are JSON text: "
+            "read_steps(df, 'verdicts'). Half of the questions for fitting, half held out."
+        ),
+    },
 }
 
 

