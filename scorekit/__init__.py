@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
     from scorekit.analysis.agreement import Agreement, agreement
+    from scorekit.analysis.compare import compare
+    from scorekit.analysis.comparison import Comparison
     from scorekit.analysis.self_check import self_check
     from scorekit.analysis.summary import summarize
     from scorekit.columns import bands, read_steps, unnest
@@ -30,13 +32,16 @@ if _TYPE_CHECKING:
     from scorekit.widgets.explorer import Explorer, explore
     from scorekit.widgets.export import export_html
     from scorekit.widgets.figure_agreement import figure_agreement
+    from scorekit.widgets.figure_compare import figure_compare
     from scorekit.widgets.figures import figure_scores, figure_statements
     from scorekit.widgets.playground import playground
+    from scorekit.widgets.side_by_side import SideBySide, side_by_side
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Agreement",
+    "Comparison",
     "Explorer",
     "Judge",
     "LocalJudge",
@@ -45,13 +50,16 @@ __all__ = [
     "ScoreResult",
     "ScorekitError",
     "Scorer",
+    "SideBySide",
     "StepRun",
     "agreement",
     "bands",
+    "compare",
     "estimate",
     "explore",
     "export_html",
     "figure_agreement",
+    "figure_compare",
     "figure_scores",
     "figure_statements",
     "list_datasets",
@@ -67,12 +75,14 @@ __all__ = [
     "score_tone",
     "score_toxicity",
     "self_check",
+    "side_by_side",
     "summarize",
     "unnest",
 ]
 
 _HOMES = {
     "Agreement": "analysis.agreement",
+    "Comparison": "analysis.comparison",
     "Explorer": "widgets.explorer",
     "Judge": "judge.client",
     "LocalJudge": "judge.local",
@@ -81,13 +91,16 @@ _HOMES = {
     "ScoreResult": "run",
     "ScorekitError": "errors",
     "Scorer": "scorer",
+    "SideBySide": "widgets.side_by_side",
     "StepRun": "trace",
     "agreement": "analysis.agreement",
     "bands": "columns",
+    "compare": "analysis.compare",
     "estimate": "estimate",
     "explore": "widgets.explorer",
     "export_html": "widgets.export",
     "figure_agreement": "widgets.figure_agreement",
+    "figure_compare": "widgets.figure_compare",
     "figure_scores": "widgets.figures",
     "figure_statements": "widgets.figures",
     "list_datasets": "datasets",
@@ -103,6 +116,7 @@ _HOMES = {
     "score_tone": "scorers.tone",
     "score_toxicity": "scorers.toxicity",
     "self_check": "analysis.self_check",
+    "side_by_side": "widgets.side_by_side",
     "summarize": "analysis.summary",
     "unnest": "columns",
 }

@@ -24,16 +24,20 @@ ERROR_CODES: Final = (
     "input_too_long",
     "judge_error",
     "judge_timeout",
+    "target_error",
     "reply_refused",
     "reply_truncated",
     "reply_invalid",
     "budget_reached",
     "cancelled",
 )
-"""Why a row has no score, as found in ``<name>_error``."""
+"""Why a row has no score, as found in ``<name>_error``; ``target_error``: the function that should have given the output raised."""
 
 LOWER_IS_BETTER: Final = frozenset({"toxicity", "bias", "hallucination"})
 """The shipped scores that are worse when higher."""
+
+HIGHER_IS_BETTER: Final = frozenset({"relevancy", "faithfulness", "tone"})
+"""The shipped scores that are better when higher."""
 
 BANDS: Final[Mapping[str, tuple[tuple[float, str], ...]]] = {
     "relevancy": (

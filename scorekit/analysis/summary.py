@@ -11,6 +11,7 @@ import pandas as pd
 from scorekit.analysis.statistics import check_confidence, check_real, describe_groups
 from scorekit.columns import require, require_frame, score_names
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, listed, nearest
+from scorekit.texts import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -314,7 +315,9 @@ def _counted(df: pd.DataFrame, column: str, groups: Groups, form: str) -> NDArra
         return joined
     cells = require(df, column, "summarize")
     there = cells.notna().to_numpy(dtype=bool)
-    codes, texts = pd.factorize(np.array([str(cell) for cell in cells.to_numpy(dtype=object)[there]], dtype=object), sort=True)
+    codes, texts = pd.factorize(
+        np.array([without_surrogates(str(cell)) for cell in cells.to_numpy(dtype=object)[there]], dtype=object), sort=True
+    )
     pairs, counts = np.unique(groups.codes[there] * max(len(texts), 1) + codes, return_counts=True)
     owners, places = np.divmod(pairs, max(len(texts), 1))
     if "{n}" in form:

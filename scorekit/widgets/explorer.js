@@ -2,65 +2,31 @@
 //
 // The model is either the widget's (Python answers) or staticModel below (the page answers from what is embedded in it). Both give:
 //   get("setup" | "shown" | "detail" | "marked"), on("change:...", f), send({do: ...}).
-// Texts of rows only ever become text nodes.
+// parts.js, which holds what all views share, stands before it.
 
-const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 240, HEIGHT = 60;
-const SIGNS = { yes: "✓", unsure: "?", no: "✗" };
 const ORDER_WORDS = { worst: "worst first", random: "random order", informative: "least sure first", frame: "frame's order" };
 const KEYS = "j next · k previous · 1–9 tags · p pass · f fail · u unsure · n note (Esc leaves it) · t new tag · z undo · / search";
-
-function h(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "class") made.className = value;
-    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name.startsWith("aria-")) made.setAttribute(name, String(value));
-    else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
-}
-
-function s(tag, attributes = {}) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
-
-const number = (count) => count.toLocaleString("en-US");
-const digits = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
-
-function button(text, title, onclick, more = {}) {
-  return h("button", { type: "button", class: "sk-button", title, onclick, ...more }, text);
-}
 
 function mount(model, el) {
   const setup = model.get("setup");
   const writes = !setup.readonly;
-  let asked = 0;      // number of the last message
-  let waiting = null; // filters that wait for the answer to the last ones
-
-  const send = (message) => model.send({ ...message, asked: ++asked });
   const state = () => model.get("shown");
-  const filters = () => structuredClone(state().filters ?? {});
+  const { send, pending, unanswered, answered } = messenger(model, state);
+  const arrived = () => (model.get("detail").position ?? -1) === state().row && unanswered().every((message) => message.do === "tag" || message.do === "label" || message.do === "note");
+  const filters = () => structuredClone((pending("filters") ?? state()).filters ?? {});
 
   const root = h("div", { class: "sk", tabindex: "0", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": "scorekit explorer" });
   el.replaceChildren(root);
 
-  // --- filters: one message is under way at a time, so that a fast brush never queues up
-
-  function setFilters(wanted) {
-    if (state().asked < asked) { waiting = wanted; return; }
-    send({ do: "filters", filters: wanted });
-  }
+  // --- filters
 
   function change(kind, name, value) {
-    const wanted = waiting ?? filters();
+    const wanted = filters();
     if (name === null) wanted[kind] = value;
     else wanted[kind] = { ...wanted[kind], [name]: value };
     if (name !== null && value === null) delete wanted[kind][name];
-    setFilters(wanted);
+    send({ do: "filters", filters: wanted });
   }
 
   function choice(label, options, onchange) {
@@ -81,7 +47,7 @@ function mount(model, el) {
   const byLabel = choice("label", [["", "all"], ...setup.labels.map((label) => [label, label]), ["none", "not labelled"]], (label) => change("label", null, label));
   const byTag = choice("tag", [["", "all"]], (tag) => change("tag", null, tag));
   const order = choice("read", setup.orders.map((name) => [name, ORDER_WORDS[name] ?? name]), (name) => send({ do: "order", order: name }));
-  const clear = button("Clear", "Take all filters away", () => { waiting = null; setFilters({}); }, { class: "sk-button sk-clear" });
+  const clear = button("Clear", "Take all filters away", () => send({ do: "filters", filters: {} }), { class: "sk-button sk-clear" });
   const problem = h("div", { class: "sk-problem", role: "alert" });
   const bar = h("div", { class: "sk-bar" }, count, search, ...groups.map(([, field]) => field), ...errors.map(([, field]) => field), byLabel, byTag, order, clear);
 
@@ -119,8 +85,8 @@ function mount(model, el) {
       if (moved) change("scores", name, [Math.min(start, here), Math.max(start, here)]);
       else {
         const width = (high - low) / setup.bins, place = Math.min(setup.bins - 1, Math.floor((here - low) / width));
-        const end = low + (place + 1) * width; // a bin holds its lower end, the last one both
-        change("scores", name, [low + place * width, place === setup.bins - 1 ? high : end - width * 1e-6]);
+        const end = (bin) => low + (bin - 1e-9) * width; // as in rows.py: a bin begins a little before its lower end, 0.3 lies in that of 6 * 0.05
+        change("scores", name, [place === 0 ? low : end(place), place === setup.bins - 1 ? high : end(place + 1) - width * 1e-9]);
       }
       start = null;
     });
@@ -166,7 +132,8 @@ function mount(model, el) {
     button("«", "First page", () => send({ do: "page", page: 0 })), button("‹", "Previous page", () => send({ do: "page", page: state().page - 1 })),
     button("›", "Next page", () => send({ do: "page", page: state().page + 1 })), button("»", "Last page", () => send({ do: "page", page: Math.ceil(state().kept / setup.page) - 1 })),
   ];
-  const list = h("div", { class: "sk-list" }, h("div", { class: "sk-scroll" }, table), h("div", { class: "sk-pages" }, ...pages, pageTold));
+  const scroll = h("div", { class: "sk-scroll" }, table);
+  const list = h("div", { class: "sk-list" }, scroll, h("div", { class: "sk-pages" }, ...pages, pageTold));
 
   function line(row) {
     const cells = setup.scores.map(({ name }) => row.errors[name]
@@ -189,10 +156,32 @@ function mount(model, el) {
   const back = button("‹ k", "Previous row (k)", () => step(-1), { "aria-label": "previous row" }), next = button("j ›", "Next row (j)", () => step(1), { "aria-label": "next row" });
   const place = h("span", { class: "sk-place" });
   const saturation = h("div", { class: "sk-saturation sk-faint" });
-  let noted = -1, noting = null;
-  const keepNote = () => { if (noting !== null) { clearTimeout(noting); noting = null; send({ do: "note", position: noted, note: note.value }); } };
-  note.addEventListener("input", () => { clearTimeout(noting); noting = setTimeout(keepNote, 250); });
+  let noted = -1;    // the row that the note is of; null: of the row that is still on its way
+  let noting = null; // what is typed and not sent yet
+  function keepNote() {
+    if (noting === null) return;
+    clearTimeout(noting);
+    noting = null;
+    send({ do: "note", ...(noted === null ? {} : { position: noted }), note: note.value }); // without a position: of the row that is open when its turn comes
+  }
+  const keepNoteSoon = () => { clearTimeout(noting); noting = setTimeout(() => { if (noted !== null) keepNote(); }, 250); };
+  // Whoever presses j and n and types on does not wait for the row: what is typed is the next row's note.
+  note.addEventListener("focus", () => { if (!arrived()) { keepNote(); noted = null; note.value = ""; } });
+  note.addEventListener("input", keepNoteSoon);
   note.addEventListener("blur", keepNote);
+  function showNote() {
+    const row = model.get("detail");
+    if (noted === null) {
+      if (!arrived()) return;
+      noted = row.position ?? -1;
+      note.value = (row.note ?? "") + (noting === null ? "" : note.value);
+      if (noting !== null) keepNoteSoon();
+    } else if (row.position !== noted) {
+      keepNote();
+      noted = row.position ?? -1;
+      note.value = row.note ?? "";
+    } else if (document.activeElement !== note) note.value = row.note ?? "";
+  }
   newTag.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && newTag.value.trim()) { send({ do: "tag", tag: newTag.value }); newTag.value = ""; root.focus({ preventScroll: true }); event.preventDefault(); }
   });
@@ -204,46 +193,18 @@ function mount(model, el) {
   const reader = h("div", { class: "sk-reader" }, h("div", { class: "sk-row" }, back, next, place), ...writing, detail);
 
   function chip({ tag, rows }, i, held) {
-    const made = button("", `${rows} rows; ${i < 9 ? `key ${i + 1}` : "no key"}`, () => send({ do: "tag", tag }), { class: "sk-button sk-chip", "aria-pressed": held.includes(tag), "data-tag": tag });
+    const made = button("", `${rows} rows; ${i < 9 ? `key ${i + 1}` : "no key"}`, () => send({ do: "tag", tag }), { class: "sk-button sk-chip", "aria-pressed": held.includes(tag), "data-focus": `tag ${tag}` });
     made.append(i < 9 ? h("kbd", {}, String(i + 1)) : "", tag, h("span", { class: "sk-faint" }, ` ×${rows}`));
     return made;
   }
 
-  function block(title, text, open = true) {
-    return text === null || text === undefined ? null : h("details", { class: "sk-block", open }, h("summary", {}, title), h("div", { class: "sk-text" }, text));
-  }
-
-  function statement({ text, result, reason }, lower) {
-    const kind = result === "unsure" || !result ? "unsure" : (result === "yes") !== lower ? "good" : "bad";
-    return h("li", { class: `sk-statement sk-${kind}` }, h("span", { class: "sk-verdict" }, `${SIGNS[result] ?? "·"} ${result ?? "not judged"}`),
-      h("div", {}, h("div", { class: "sk-text" }, text), reason ? h("div", { class: "sk-faint" }, reason) : ""));
-  }
-
-  function result(found) {
-    const title = h("div", { class: "sk-result" }, h("b", {}, found.name), ` ${digits(found.score)}`, found.lower ? h("span", { class: "sk-faint" }, " lower is better") : "",
-      found.error ? h("span", { class: "sk-error" }, ` ${found.error}`) : "", found.judge ? h("span", { class: "sk-faint" }, ` by ${found.judge}`) : "");
-    const steps = Object.entries(found.steps);
-    return h("section", {}, title, found.reason ? h("div", { class: "sk-text sk-reason" }, found.reason) : "",
-      found.statements.length ? h("ol", { class: "sk-statements" }, ...found.statements.map((one) => statement(one, found.lower))) : "",
-      steps.length ? h("details", { class: "sk-block" }, h("summary", {}, "step results"), pairs(steps)) : "",
-      ...Object.entries(found.prompts).map(([name, text]) => block(`prompt of ${name}`, text, false)));
-  }
-
-  function pairs(entries) {
-    return h("dl", { class: "sk-pairs" }, ...entries.flatMap(([name, value]) => [h("dt", {}, name), h("dd", { class: "sk-text" }, value)]));
-  }
-
-  function clip(text) {
-    return text === undefined || text === null ? "" : text.length > 160 ? `${text.slice(0, 159)}…` : text;
-  }
-
   const matrix = h("div", { class: "sk-matrix" });
-  function drawMatrix(found) {
-    if (!found) { matrix.replaceChildren(); return; }
+  function drawMatrix({ matrix: found, unmatched }) {
+    if (!found) { matrix.replaceChildren(...(unmatched ? [h("p", { class: "sk-faint" }, unmatched)] : [])); return; }
     const chosen = state().filters.cell ?? [];
     const rows = found.rows.map((human, i) => h("tr", {}, h("th", {}, human), ...found.columns.map((judged, j) => h("td", {},
       button(number(found.counts[i][j]), `Open the rows that people call ${human} and the score ${judged}`,
-        () => change("cell", null, chosen[0] === human && chosen[1] === judged ? null : [human, judged]), { class: "sk-button sk-cell", "aria-pressed": chosen[0] === human && chosen[1] === judged })))));
+        () => change("cell", null, chosen[0] === human && chosen[1] === judged ? null : [human, judged]), { class: "sk-button sk-cell", "aria-pressed": chosen[0] === human && chosen[1] === judged, "data-focus": `cell ${i} ${j}` })))));
     matrix.replaceChildren(h("table", {}, h("caption", {}, `${found.human} (rows) against ${found.score} (columns)`),
       h("thead", {}, h("tr", {}, h("td", {}), ...found.columns.map((judged) => h("th", {}, judged)))), h("tbody", {}, ...rows)),
       h("div", { class: "sk-faint" }, ...found.remarks.map((remark) => h("p", {}, remark))));
@@ -255,7 +216,6 @@ function mount(model, el) {
 
   function onState() {
     const now = state();
-    if (waiting !== null && now.asked >= asked) { const wanted = waiting; waiting = null; send({ do: "filters", filters: wanted }); }
     count.textContent = now.kept === now.total ? `${number(now.total)} rows` : `${number(now.kept)} of ${number(now.total)} rows`;
     problem.textContent = now.problem ?? "";
     for (const [name, { update }] of Object.entries(charts)) update(now.histograms[name], now.filters.scores?.[name]);
@@ -271,9 +231,13 @@ function mount(model, el) {
     const last = Math.max(1, Math.ceil(now.kept / setup.page));
     pageTold.textContent = `page ${number(now.page + 1)} of ${number(last)}`;
     pages.forEach((one, i) => { one.disabled = i < 2 ? now.page === 0 : now.page + 1 >= last; });
-    place.textContent = now.row < 0 ? "no row is left" : `${number(now.place + 1)} of ${number(now.kept)}`;
-    table.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
-    drawMatrix(model.get("marked").matrix);
+    place.textContent = now.row < 0 ? "no row is left" : now.place < 0 ? `not among the ${number(now.kept)}` : `${number(now.place + 1)} of ${number(now.kept)}`;
+    const chosen = table.querySelector('[aria-selected="true"]')?.getBoundingClientRect(), box = scroll.getBoundingClientRect();
+    // Not scrollIntoView, which moves the whole notebook: the reader may be looking at the row below, or at another output of this view.
+    if (chosen) scroll.scrollTop += Math.min(0, chosen.top - box.top - head.offsetHeight) + Math.max(0, chosen.bottom - box.bottom);
+    drawMatrix(model.get("marked"));
+    answered();
+    showNote();
   }
 
   function onDetail() {
@@ -281,17 +245,17 @@ function mount(model, el) {
     const held = row.tags ?? [];
     for (const one of labels) one.setAttribute("aria-pressed", one.dataset.label === row.label);
     chips.replaceChildren(...model.get("marked").tags.map((tag, i) => chip(tag, i, held)));
-    if (row.position !== noted || document.activeElement !== note) { noted = row.position ?? -1; note.value = row.note ?? ""; }
+    showNote();
     for (const one of [...labels, newTag, note]) one.disabled = row.position === undefined;
     if (!writes) reader.querySelector(".sk-written").replaceChildren(row.label ? h("span", { class: `sk-label sk-${row.label}` }, row.label) : "", ...held.map((tag) => h("span", { class: "sk-chip" }, tag)), row.note ? h("span", {}, row.note) : "");
-    const top = detail.dataset.position === String(row.position) ? detail.scrollTop : 0;
+    if (detail.dataset.position === String(row.position)) return; // only its marks have changed: what was opened stays open
     detail.dataset.position = row.position;
     detail.replaceChildren(...(row.position === undefined ? [] : [
       ...setup.texts.map((role) => block(role, row.texts[role])).filter((one) => one !== null),
       ...row.results.map(result),
       Object.keys(row.cells).length ? h("details", { class: "sk-block" }, h("summary", {}, `row ${row.name}`), pairs(Object.entries(row.cells).map(([name, value]) => [name, value ?? ""]))) : "",
     ]));
-    detail.scrollTop = top;
+    detail.scrollTop = 0;
   }
 
   function onMarked() {
@@ -301,12 +265,12 @@ function mount(model, el) {
     select.value = state().filters.tag ?? value;
     byTag.hidden = now.tags.length === 0;
     undo.disabled = !now.undo;
-    problem.textContent = now.problem ?? "";
-    const line = now.saturation.length ? ` New tags in each ten: ${now.saturation.join(", ")}.` : "";
+    const tens = now.saturation.slice(-12).join(", ");
+    const line = tens ? ` New tags in each ten: ${now.saturation.length > 12 ? "… " : ""}${tens}.` : "";
     const counted = now.labels ? ` (${Object.entries(now.labels).map(([label, rows]) => `${rows} ${label}`).join(", ")})` : "";
     const kept = now.save ? ` Kept in ${now.save}${now.strangers ? `, which also has ${now.strangers} rows that are not in this frame` : ""}.` : writes ? " Not kept on disk: pass save=." : "";
     saturation.textContent = `${now.read} ${now.read === 1 ? "row" : "rows"} read${counted}.${line}${kept}`;
-    drawMatrix(now.matrix);
+    drawMatrix(now);
     onDetail();
   }
 
@@ -328,11 +292,7 @@ function mount(model, el) {
     if (does) { does(); event.preventDefault(); }
   });
 
-  const follows = { "change:shown": onState, "change:detail": onDetail, "change:marked": onMarked };
-  for (const [event, follow] of Object.entries(follows)) model.on(event, follow);
-  onState();
-  onMarked();
-  return () => { for (const [event, follow] of Object.entries(follows)) model.off(event, follow); };
+  return follow(model, root, { "change:shown": onState, "change:detail": onDetail, "change:marked": onMarked });
 }
 
 // --- the model of an exported page: it holds all rows and filters them itself
@@ -370,7 +330,7 @@ function staticModel({ setup, rows, bins, orders, start, marked }) {
   }
 
   function tell() {
-    values.shown = { ...now, total: rows.length, kept: kept.length, place: place.get(now.row) ?? 0, problem: "", histograms: histograms(),
+    values.shown = { ...now, total: rows.length, kept: kept.length, place: place.get(now.row) ?? -1, problem: "", histograms: histograms(),
       lines: kept.slice(now.page * setup.page, (now.page + 1) * setup.page).map((position) => rows[position]) };
     values.detail = now.row < 0 ? {} : rows[now.row];
     for (const event of ["change:shown", "change:detail"]) for (const hear of hears[event] ?? []) hear();

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
 import numpy as np
 import pandas as pd
 import traitlets
 
-from scorekit.analysis.summary import as_names, summarize
-from scorekit.columns import LOWER_IS_BETTER, joined, require, require_frame
+from scorekit.analysis.statistics import check_whole
+from scorekit.analysis.summary import as_names, pick, summarize
+from scorekit.columns import LOWER_IS_BETTER, joined, require_frame
 from scorekit.errors import ArgumentTypeError, ScorekitError, UnknownOptionError
-from scorekit.widgets.marks import COLUMNS, LABELS, Marks, row_keys
+from scorekit.pipeline import WRITES_REACH
+from scorekit.texts import without_surrogates
+from scorekit.widgets.assets import script, style
+from scorekit.widgets.marks import COLUMNS, LABELS, Marks
+from scorekit.widgets.matrix import Matrix
 from scorekit.widgets.page import table_html
 from scorekit.widgets.rows import BINS, ORDERS, PAGE, Order, Rows, checked_filters
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from scorekit.analysis.agreement import Agreement
-
-HERE: Final = Path(__file__).parent
-WRITES_REACH: Final = pd.__version__.startswith(("0.", "1.", "2."))
-"""Whether a caller who writes into the frame later would change the view: before pandas 3, unless it is copied."""
 
 
 def explore(
@@ -57,23 +58,24 @@ def explore(
     scores
         Names of scorers to show; None takes all. The first one decides what is worst.
     by
-        Columns to filter by; None takes columns of texts or booleans with 2 to 12 different values.
+        Columns to filter by, of at most 1,000 different values; None takes columns of texts or booleans with 2 to 12.
     input, output, context
         Which columns hold the texts that are read; those that the frame does not have are left out.
     order
         What is read first. ``"worst"``: by the first score, the worst first, rows without a score last. ``"random"``: shuffled by ``seed``: read in this
         order where a share of all rows is to be estimated. ``"informative"``: the rows of which the judge is least sure (uncertainty sampling):
-        the largest spread over repeats, then the largest share of unsure verdicts, then the score nearest the middle of its scale.
-        ``"frame"``: as they stand.
+        the largest spread over repeats, then the largest share of unsure verdicts, then the score nearest the middle of its scale; rows without a
+        score last. ``"frame"``: as they stand.
     tags
         Failure modes that are known already: the digits 1 to 9 stand for the first nine; more are typed in the view.
     save
         A JSONL file in which every label, note and tag is written down as it is made; a view that is opened on the same rows and file later
-        has them again. Rows are known by their input, output and context, so their order, index and scores may change.
+        has them again. Rows are known by their input, output and context (by all cells that no scorer wrote where the frame has none of these), so
+        their order, index and scores may change.
     agreement
         What `scorekit.agreement` found on this frame, or a function from the labelled frame to it (``functools.partial(agreement,
-        score="relevancy_score", human="label", threshold=0.5)``), which is called anew whenever a label changes. A click on a cell of its
-        matrix opens the rows.
+        score="relevancy_score", human="label", threshold=0.5)``), which is called anew whenever a label changes; as long as there are too few
+        labels, the view says so. A click on a cell of its matrix opens the rows.
     lower_is_better
         Names of the scores that are worse when higher.
     seed
@@ -87,8 +89,10 @@ def explore(
 
     Raises
     ------
-    MissingColumnError, ArgumentTypeError, OptionRangeError, UnknownOptionError
-        When the frame has no score, or not a column that is named; when an option is of the wrong kind or cannot be used.
+    MissingColumnError, ColumnConflictError
+        When the frame has no score, or not a column that is named; when a column that is read is there twice.
+    ArgumentTypeError, OptionRangeError, UnknownOptionError
+        When an option is of the wrong kind or cannot be used.
 
     Notes
     -----
@@ -108,8 +112,10 @@ def explore(
         raise UnknownOptionError.from_value("order", order, ORDERS)
     roles = {"input": input, "output": output, "context": context}
     for role, column in roles.items():
-        if column in frame.columns or column != role:
-            require(frame, column, "explore", role)
+        if not isinstance(column, Hashable):
+            raise ArgumentTypeError.from_value(role, column, "the name of a column")
+        if column != role or role in frame.columns:
+            pick(frame, column, "explore", role)
     rows = Rows(
         frame.copy(deep=WRITES_REACH),
         scores=scores,
@@ -117,8 +123,13 @@ def explore(
         roles=roles,
         lower_is_better=frozenset(as_names("lower_is_better", lower_is_better)),
     )
-    keys = row_keys(frame, [frame[column] for column in rows.roles.values()])
-    return Explorer(rows, Marks.of(frame, keys, tags=tags, save=save), order=order, agreement=agreement, seed=seed)
+    return Explorer(
+        rows,
+        Marks.of(frame, rows.known_by, tags=tags, save=save),
+        order=order,
+        agreement=agreement,
+        seed=check_whole("seed", seed, 0),
+    )
 
 
 class Explorer(anywidget.AnyWidget):
@@ -133,16 +144,14 @@ class Explorer(anywidget.AnyWidget):
         As in `explore`, to read and to set.
     row : int
         The position in the frame of the row that is read, to read and to set; -1 where no row is left.
-    agreement : Agreement or None
-        Of the frame with the labels as they are, where `explore` was given a function for it.
     rows, marks : Rows, Marks
         The frame as it is read, and what is written down about it.
     setup, shown, detail, marked : dict
         What the browser gets: what never changes, the filters and a page of rows, the row that is read, and the marks as a whole.
     """
 
-    _esm: ClassVar[Any] = HERE / "explorer.js"
-    _css: ClassVar[Any] = HERE / "explorer.css"
+    _esm: ClassVar[Any] = script("explorer.js")
+    _css: ClassVar[Any] = style()
 
     filters = traitlets.Dict()
     order = traitlets.Enum(ORDERS, default_value="worst")
@@ -163,21 +172,21 @@ class Explorer(anywidget.AnyWidget):
     ) -> None:
         """Take what is shown; `explore` makes it."""
         self.rows, self.marks, self.seed = rows, marks, seed
-        self._agree = agreement if callable(agreement) else None
-        self.agreement: Agreement | None = None if callable(agreement) else agreement
+        self._matrix = Matrix(agreement, len(rows))
         self._problem = ""
         self._asked = 0
         self._page = 0
         super().__init__(order=order)
-        self._agree_again()
+        if self._matrix.compares:
+            self._matrix.compare(self.data)
         self.setup = {
             "scores": [
                 {"name": scale.name, "low": scale.low, "high": scale.high, "lower": scale.lower_is_better} for scale in rows.scales.values()
             ],
             "bins": BINS,
             "page": PAGE,
-            "groups": {column: list(Counter(values.tolist())) for column, values in rows.groups.items()},
-            "errors": rows.error_codes(),
+            "groups": rows.choices,
+            "errors": rows.error_codes,
             "orders": list(ORDERS),
             "labels": list(LABELS),
             "texts": list(rows.roles),
@@ -187,10 +196,16 @@ class Explorer(anywidget.AnyWidget):
         self.observe(self._on_filters, names=["filters"])
         self.observe(self._on_row, names=["row"])
         self.on_msg(self._on_message)
+        self._frame_mask = rows.mask({})
         self._sort()
         self._select()
         self._open_first()
         self._show_marks()
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """What score and labels agree in, with the labels as they are where `explore` was given a function; None where there is nothing to compare."""
+        return self._matrix.agreement
 
     @property
     def selected(self) -> pd.DataFrame:
@@ -226,7 +241,9 @@ class Explorer(anywidget.AnyWidget):
         UnknownOptionError
             When there is no tag ``old``.
         """
-        self.marks.rename(old, new)
+        name = self.marks.rename(old, new)
+        if self.filters.get("tag") == old:
+            self.filters = {**self.filters, "tag": name}
         self._marks_changed()
 
     def undo(self) -> None:
@@ -234,19 +251,41 @@ class Explorer(anywidget.AnyWidget):
         position = self.marks.undo()
         if position is not None:
             self.row = position
-            self._marks_changed()
+        self._label_changed()
 
     # --- what is observed
 
     @traitlets.validate("filters")
     def _valid_filters(self, proposal: dict[str, Any]) -> dict[str, Any]:
-        return checked_filters(proposal["value"], self.rows, has_matrix=self.agreement is not None)
+        found = checked_filters(proposal["value"], self.rows)
+        for key, value in found.items():
+            self._check_marked(key, value)
+        return found
+
+    def _check_marked(self, key: str, value: Any) -> None:
+        """Raise an `UnknownOptionError` where a filter asks for a label, a tag or a cell of the matrix that is not there."""
+        if key == "label" and value not in ("none", *LABELS, self.filters.get("label")):
+            known = dict.fromkeys(["none", *LABELS, *(self.marks[position].label or "none" for position in self.marks.read)])
+            if value not in known:
+                raise UnknownOptionError.from_value("filters['label']", value, known)
+        elif key == "tag" and value not in self.marks.tags:
+            raise UnknownOptionError.from_value("filters['tag']", value, self.marks.tags)
+        elif key == "cell":
+            self._matrix.mask(value)
+
+    def _is_stale(self, key: str, value: Any) -> bool:
+        """Return whether a filter asks for what is not there any more: a tag that was taken back, a cell that the matrix has lost."""
+        try:
+            self._check_marked(key, value)
+        except UnknownOptionError:
+            return True
+        return False
 
     @traitlets.validate("row")
     def _valid_row(self, proposal: dict[str, Any]) -> int:
         row = int(proposal["value"])
         if not -1 <= row < len(self.rows):
-            raise UnknownOptionError.from_value("row", row, [f"0 to {len(self.rows) - 1}"])
+            raise UnknownOptionError.from_value("row", row, [f"-1 to {len(self.rows) - 1}"])
         return row
 
     def _on_order(self, _: object) -> None:
@@ -255,29 +294,31 @@ class Explorer(anywidget.AnyWidget):
         self._open_first()
 
     def _on_filters(self, _: object) -> None:
+        self._frame_mask = self.rows.mask(self.filters)
         self._select()
-        if self.row < 0 or not self._kept_mask[self.row]:
+        if self._place() is None:
             self._open_first()
         else:
-            self._page = self._place() // PAGE
+            self._turn_page()
             self._show()
 
     def _on_row(self, _: object) -> None:
-        if self.row >= 0 and self._kept_mask[self.row]:
-            self._page = self._place() // PAGE
+        self.marks.end_note()
+        self._turn_page()
         self._show()
         self._show_row()
 
     def _on_message(self, _: object, message: dict[str, Any], __: object) -> None:
-        """Do what the view in the browser asks for; what cannot be done is told there."""
+        """Do what the view in the browser asks for, and answer in one message; what cannot be done is told there."""
         self._asked = int(message.get("asked", self._asked))
         self._problem = ""
-        try:
-            self._do(message)
-        except (ScorekitError, OSError) as error:
-            self._problem = str(error)
-            self._show_marks()
-        self._show()
+        with self.hold_sync():
+            try:
+                self._do(message)
+            except (ScorekitError, OSError) as error:
+                self._problem = str(error)
+            finally:  # the browser waits for the answer
+                self._show()
 
     def _do(self, message: dict[str, Any]) -> None:
         """Do one thing that the view in the browser asks for."""
@@ -295,8 +336,14 @@ class Explorer(anywidget.AnyWidget):
             self._step(int(message["by"]))
         elif do == "undo":
             self.undo()
-        elif position >= 0 and do in ("label", "tag", "note"):
-            {"label": self.marks.label, "tag": self.marks.tag, "note": self.marks.note}[do](position, message[do])
+        elif position >= 0 and do == "label":
+            self.marks.label(position, message["label"])
+            self._label_changed()
+        elif position >= 0 and do == "tag":
+            self.marks.tag(position, message["tag"])
+            self._marks_changed()
+        elif position >= 0 and do == "note":
+            self.marks.note(position, message["note"])
             self._marks_changed()
 
     # --- what follows from it
@@ -309,18 +356,17 @@ class Explorer(anywidget.AnyWidget):
 
     def _mask(self) -> NDArray[np.bool_]:
         """Return which rows the filters leave."""
-        filters: dict[str, Any] = dict(self.filters)
-        count = len(self.rows)
-        marks = [self.marks[position] for position in range(count)] if {"label", "tag"} & filters.keys() else []
-        mask = self.rows.mask(filters, labels=[mark.label for mark in marks], tags=[mark.tags for mark in marks])
-        if "cell" in filters and self.agreement is not None:
-            mask &= self.agreement.rows(*filters["cell"])
+        mask = self._frame_mask & self.marks.mask(label=self.filters.get("label"), tag=self.filters.get("tag"))
+        if "cell" in self.filters:
+            mask &= self._matrix.mask(self.filters["cell"])
         return mask
 
     def _select(self) -> None:
-        """Find the rows that the filters leave."""
-        self._kept_mask = self._mask()
-        self._kept = self._ordered[self._kept_mask[self._ordered]]
+        """Find the rows that the filters leave, and what is told of them as a whole."""
+        mask = self._mask()
+        self._kept = self._ordered[mask[self._ordered]]
+        self._kept_rank = self._rank[self._kept]
+        self._histograms = self.rows.histograms(mask)
         self._page = min(self._page, max(0, (len(self._kept) - 1) // PAGE))
 
     def _open_first(self) -> None:
@@ -333,41 +379,54 @@ class Explorer(anywidget.AnyWidget):
         else:
             self.row = first
 
-    def _place(self) -> int:
-        """Return where among the rows left the row stands that is read, or would stand."""
-        return int(np.searchsorted(self._rank[self._kept], self._rank[self.row])) if self.row >= 0 else 0
+    def _at(self) -> int:
+        """Return how many of the rows left come before the row that is read."""
+        return int(np.searchsorted(self._kept_rank, self._rank[self.row]))
+
+    def _place(self) -> int | None:
+        """Return where among the rows left the row stands that is read; None where it is not among them."""
+        if self.row < 0:
+            return None
+        at = self._at()
+        return at if at < len(self._kept) and self._kept[at] == self.row else None
+
+    def _turn_page(self) -> None:
+        """Turn to the page of the row that is read, where it is on one."""
+        place = self._place()
+        if place is not None:
+            self._page = place // PAGE
 
     def _step(self, by: int) -> None:
         """Open the next or the previous row; a row that a label has taken out of the filter leaves its place to the next."""
         if not len(self._kept):
             return
         place = self._place()
-        there = place < len(self._kept) and self._kept[place] == self.row
-        place = place + by if there or by < 0 else place
+        if place is None:
+            place = 0 if self.row < 0 else self._at() + by - (by > 0)
+        else:
+            place += by
         self.row = int(self._kept[max(0, min(place, len(self._kept) - 1))])
+
+    def _label_changed(self) -> None:
+        """Follow a label: compare score and labels anew where a function to do so was given."""
+        if self._matrix.compares:
+            self._matrix.follow(self.data)
+        self._marks_changed()
 
     def _marks_changed(self) -> None:
         """Follow a label, a note or a tag."""
-        self._agree_again()
+        self.filters = {key: value for key, value in self.filters.items() if not self._is_stale(key, value)}
         if {"label", "tag", "cell"} & self.filters.keys():
             self._select()
         self._show()
         self._show_row()
         self._show_marks()
 
-    def _agree_again(self) -> None:
-        """Compare score and labels anew, where a function to do so was given; too few labels leave no matrix."""
-        if self._agree is not None:
-            try:
-                self.agreement = self._agree(self.data)
-            except ScorekitError:
-                self.agreement = None
-
     # --- what the browser gets
 
     def _show(self) -> None:
         """Send what is filtered and one page of rows."""
-        start = self._page * PAGE
+        start, place = self._page * PAGE, self._place()
         positions = self._kept[start : start + PAGE].tolist()
         lines = [{**self.rows.line(position), **_told(self.marks, position)} for position in positions]
         self.shown = {
@@ -376,12 +435,12 @@ class Explorer(anywidget.AnyWidget):
             "order": self.order,
             "total": len(self.rows),
             "kept": len(self._kept),
-            "place": self._place(),
+            "place": -1 if place is None else place,
             "page": self._page,
             "row": self.row,
-            "histograms": self.rows.histograms(self._kept_mask),
+            "histograms": self._histograms,
             "lines": lines,
-            "problem": self._problem,
+            "problem": without_surrogates(self._problem),
         }
 
     def _show_row(self) -> None:
@@ -391,12 +450,17 @@ class Explorer(anywidget.AnyWidget):
     def _show_marks(self) -> None:
         """Send the tags, what was read, and the agreement."""
         marks = self.marks
-        labels = Counter(marks[position].label for position in marks.read)
+        read = marks.read
+        labels = Counter(marks[position].label for position in read)
         self.marked = {
-            **summary_of(marks),
+            "tags": [{"tag": tag, "rows": rows} for tag, rows in marks.held().items()],
+            "read": len(read),
             "labels": {label: labels[label] for label in LABELS},
-            "matrix": None if self.agreement is None else _matrix(self.agreement),
-            "problem": self._problem,
+            "saturation": marks.saturation(),
+            "undo": marks.can_undo,
+            "save": None if marks.save is None else without_surrogates(marks.save.name),
+            "strangers": marks.strangers,
+            **self._matrix.shown(),
         }
 
     # --- where no browser shows it
@@ -410,48 +474,16 @@ class Explorer(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the view, and a plain summary for where there is no front end that draws it."""
-        found = super()._repr_mimebundle_(**kwargs)
-        bundle, metadata = found if isinstance(found, tuple) else (found or {}, {})
-        summary = summarize(self.rows.df, scores=self.rows.names)
+        bundle, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        with np.errstate(all="ignore"):  # scores of 1e308 have a mean, and no interval
+            summary = summarize(self.rows.df, scores=self.rows.names)
         shown = [summary] if self.tag_counts.empty else [summary, self.tag_counts]
         text = "\n\n".join([repr(self), *(frame.to_string(index=False) for frame in shown)])
         page = "".join([f"<p>{html.escape(repr(self))}</p>", *(table_html(frame) for frame in shown)])
         return {**bundle, "text/plain": text, "text/html": page}, metadata
 
 
-def summary_of(marks: Marks) -> dict[str, Any]:
-    """Return what a view shows of the marks as a whole."""
-    counts = dict(zip(*(marks.counts()[name].tolist() for name in ("tag", "rows")), strict=True))
-    return {
-        "tags": [{"tag": tag, "rows": int(counts[tag])} for tag in marks.tags],
-        "read": len(marks.read),
-        "saturation": marks.saturation(),
-        "undo": marks.can_undo,
-        "save": None if marks.save is None else marks.save.name,
-        "strangers": marks.strangers,
-    }
-
-
 def _told(marks: Marks, position: int) -> dict[str, Any]:
     """Return a row's mark for the view."""
     mark = marks[position]
     return {"label": mark.label, "note": mark.note, "tags": list(mark.tags)}
-
-
-def _matrix(found: Agreement) -> dict[str, Any]:
-    """Return a confusion matrix for the view."""
-    return {
-        "human": found.human,
-        "score": found.score,
-        "rows": [str(label) for label in found.matrix.index],
-        "columns": [str(label) for label in found.matrix.columns],
-        "counts": found.matrix.to_numpy(dtype=int).tolist(),
-        "remarks": list(found.remarks[:2]),
-    }
-
-
-def check_view(view: object, who: str) -> Explorer:
-    """Return a view, and raise an `ArgumentTypeError` where it is none."""
-    if isinstance(view, Explorer):
-        return view
-    raise ArgumentTypeError.from_value(f"{who}: the first argument", view, "a scored DataFrame, or what explore(df) returned")

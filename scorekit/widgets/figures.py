@@ -10,10 +10,10 @@ import pandas as pd
 
 from scorekit.analysis.statistics import check_real, check_whole
 from scorekit.analysis.summary import Groups, as_names, column_labels, group_rows, read_score, select_scores
-from scorekit.columns import LOWER_IS_BETTER, require, require_frame
+from scorekit.columns import HIGHER_IS_BETTER, LOWER_IS_BETTER, require, require_frame
 from scorekit.errors import ArgumentTypeError, MissingColumnError, OptionRangeError, UnknownOptionError, listed
 from scorekit.widgets.looks import FAINT, PALETTE, cell_label, escaped, finish, in_lines, joined_names, labels_at, largest, option_columns
-from scorekit.widgets.panels import HIGHER_IS_BETTER, Mode, Panel, bin_scores
+from scorekit.widgets.panels import Mode, Panel, bin_scores
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from scorekit.columns import BANDS
+from scorekit.columns import BANDS, HIGHER_IS_BETTER
 from scorekit.widgets.looks import BAR, DASHES, FAINT, GRID, INK, PALETTE, Group, escaped, faint, in_lines
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ Mode = Literal["plain", "overlay", "multiples"]
 
 WORST, MIDDLE, BEST = (0xFB, 0xE6, 0xD8), (0xF5, 0xF4, 0xEC), (0xDB, 0xEA, 0xF4)
 OUTSIDE: Final = "#b3541e"
-
-HIGHER_IS_BETTER: Final = frozenset({"relevancy", "faithfulness", "tone"})
-"""The shipped scores that are better when higher."""
 
 LIKENESS: Final = frozenset({"text_difference"})
 """The shipped scores that measure how alike two texts are, which is neither good nor bad."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from scorekit.columns import BANDS, LOWER_IS_BETTER, bands
+from scorekit.columns import BANDS, HIGHER_IS_BETTER, LOWER_IS_BETTER, bands
 from scorekit.errors import ScorekitError
-from scorekit.widgets.panels import HIGHER_IS_BETTER, LIKENESS
+from scorekit.widgets.panels import LIKENESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
