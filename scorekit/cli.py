@@ -1,6 +1,7 @@
-"""The command line: ``scorekit demo``, ``scorekit score`` and ``scorekit playground``.
+"""The command line: ``scorekit demo``, ``scorekit score``, ``scorekit compare`` and ``scorekit playground``.
 
-Exit codes: 0; 1 when more rows are in error than ``--max-errors`` allows; 2 for wrong use (an unknown scorer, a missing column or file, an
+Exit codes: 0; 1 when more rows are in error than ``--max-errors`` allows, a mean misses ``--fail-under`` or ``--max``, or ``--fail-on-regression``
+objects; 2 for wrong use (an unknown scorer, a missing column or file, an
 unknown ending, nothing can be written, no Jupyter to open); that of Jupyter where it was opened; 130 after Ctrl-C; 141 when the reader of a pipe has gone.
 """
 
@@ -20,8 +21,11 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import pandas as pd
 
 import scorekit
+from scorekit.cli_compare import add_arguments, compare_file
+from scorekit.cli_gates import add_bounds, missed_bounds, read_bounds
 from scorekit.errors import ArgumentTypeError, ScorekitError, UnknownOptionError, shown
 from scorekit.files import Table, TableFileError, file_ending, read_table, replacing, require_writable, write_table
+from scorekit.terminal import aligned, one_line, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
 USED_WRONGLY, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 WORST_ROWS: Final = 5
 NO_LIMIT: Final = -1
-TEXT_CHARACTERS: Final = 300
 COLUMNS: Final = ("input", "output", "context")
 """The options that name a column."""
 SET_ELSEWHERE: Final = frozenset({"judge", "name", "keep_prompts", "usage", "progress", "prompts"})
@@ -62,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"scorekit: interrupted. {' '.join(map(str, error.args))}".rstrip())
         return INTERRUPTED
     except ScorekitError as error:
-        _say(f"scorekit: error: {_printable(error)}")
+        _say(f"scorekit: error: {printable(error)}")
         return USED_WRONGLY
     return code
 
@@ -82,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         "score",
         help="score the rows of a CSV, JSONL or Parquet file",
         description="Score the rows of a file. Every column of the file comes back as it was; the scorers' columns follow.",
-        epilog="Exit codes: 0; 1 when more rows are in error than --max-errors; 2 for wrong use; 130 after Ctrl-C.",
+        epilog="Exit codes: 0; 1 when more rows are in error than --max-errors, or a bound is missed; 2 for wrong use; 130 after Ctrl-C.",
     )
     score.add_argument("file", metavar="FILE", help="a .csv, .jsonl or .parquet file; the cells of a CSV are text, empty ones too")
     score.add_argument("-s", "--scorer", action="append", required=True, metavar="NAME", help=f"{names}; may be given several times")
@@ -110,7 +113,17 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="rows in error up to which the exit code is 0; 'any' for no limit (default: 0). OUT is written in any case",
     )
+    add_bounds(score)
     score.set_defaults(run=_score)
+
+    compare = commands.add_parser(
+        "compare",
+        help="compare the variants in a scored file in pairs",
+        description="Compare the scores of the same items under several variants, in pairs: what can be concluded, and the numbers.",
+        epilog="Exit codes: 0; 1 where --fail-on-regression objects; 2 for wrong use; 130 after Ctrl-C.",
+    )
+    add_arguments(compare)
+    compare.set_defaults(run=_compare)
 
     playground = commands.add_parser(
         "playground",
@@ -156,6 +169,7 @@ def _playground(arguments: argparse.Namespace) -> int:
 def _score(arguments: argparse.Namespace) -> int:
     """Score a file."""
     names = list(dict.fromkeys(arguments.scorer))
+    bounds = read_bounds(arguments.fail_under, arguments.max, names)
     options = _options(arguments)
     _refuse_unused(options, names)
     scorers = [_bound(name, options) for name in names]
@@ -171,9 +185,13 @@ def _score(arguments: argparse.Namespace) -> int:
             _keep_partial(table, error, written, ending, arguments.out)
             raise
         _write(table, scored, written, ending, target)
-    _say(summary_text(scorekit.summarize(scored, scores=names)))
+    summary = scorekit.summarize(scored, scores=names)
+    _say(summary_text(summary))
     if arguments.out:
         _say(f"{len(scored):,} rows written to {arguments.out}")
+    missed = missed_bounds(summary, bounds)
+    for line in missed:
+        _say(f"scorekit: exit code 1: {line}")
     errors = scored[[f"{name}_error" for name in names]].notna().to_numpy().any(axis=1).sum()
     if errors and arguments.max_errors != NO_LIMIT and errors > arguments.max_errors:
         _say(
@@ -181,6 +199,23 @@ def _score(arguments: argparse.Namespace) -> int:
             f"(--max-errors {errors} or --max-errors any accepts them)"
         )
         return 1
+    return 1 if missed else 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    """Compare the variants of a scored file."""
+    found = compare_file(arguments)
+    for note in found.notes:
+        _say(f"scorekit: note: {printable(note)}")
+    print(found.text)
+    if arguments.out:
+        _say(f"The summary is written to {arguments.out}")
+    for line in found.failures:
+        _say(f"scorekit: exit code 1: {printable(line)}")
+    if found.failures:
+        return 1
+    if found.passed:
+        _say(f"scorekit: {printable(found.passed)}")
     return 0
 
 
@@ -206,7 +241,7 @@ def _keep_partial(table: Table, error: BaseException, written: set[str], ending:
         with replacing(path) as target:
             _write(table, partial_frame, written, ending, target)
     except TableFileError as unwritable:
-        _say(f"scorekit: what was finished is lost: {_printable(unwritable)}")
+        _say(f"scorekit: what was finished is lost: {printable(unwritable)}")
         return
     _say(f"scorekit: what was finished is in {path} ({ending[1:]})")
 
@@ -401,22 +436,11 @@ def worst_rows(scored: pd.DataFrame, count: int = WORST_ROWS) -> pd.DataFrame:
 def _row_text(number: int, row: dict[str, Any]) -> str:
     """Return one row for the terminal."""
     lines = [f"{number}. {row['id']} {row['variant']}"]
-    lines += [f"   {label:<10} {_one_line(row[label])}" for label in ("input", "output")]
+    lines += [f"   {label:<10} {one_line(row[label])}" for label in ("input", "output")]
     for name in ("relevancy", "tone"):
         score = row[f"{name}_score"]
-        lines.append(f"   {name:<10} {'none' if pd.isna(score) else f'{score:.2f}'}  {_one_line(row[f'{name}_reason'])}")
+        lines.append(f"   {name:<10} {'none' if pd.isna(score) else f'{score:.2f}'}  {one_line(row[f'{name}_reason'])}")
     return "\n".join(lines) + "\n"
-
-
-def _printable(value: object) -> str:
-    """Return a text on one line, without the control characters that a terminal would obey."""
-    return "".join(c for c in " ".join(str(value).split()) if c.isprintable())
-
-
-def _one_line(value: object) -> str:
-    """Return a row's text on one line, shortened; answers need more room here than ``errors.shown`` leaves them in a message."""
-    text = _printable(value)
-    return text if len(text) <= TEXT_CHARACTERS else text[: TEXT_CHARACTERS - 1] + "…"
 
 
 def _readable(summary: pd.DataFrame) -> pd.DataFrame:
@@ -441,16 +465,7 @@ def summary_text(summary: pd.DataFrame) -> str:
     tone   0.600  0.000 to 1.000  2         0
     """
     table = _readable(summary)
-    cells = [
-        [str(name) for name in table.columns],
-        *([_one_line(cell) for cell in row] for row in table.itertuples(index=False, name=None)),
-    ]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(table.columns))]
-    right = {"mean", "n", "unscored"}
-    sides = [">" if name in right else "<" for name in table.columns]
-    return "\n".join(
-        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip() for row in cells
-    )
+    return aligned(list(table.columns), table.itertuples(index=False, name=None), {"mean", "n", "unscored"})
 
 
 def _show_warning(message: Warning | str, *_: object, file: TextIO | None = None, line: str | None = None) -> None:  # noqa: ARG001

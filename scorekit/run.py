@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -83,11 +83,11 @@ def score(
     """
     require_frame(df, "score")
     settings = {"judge": judge, "repeats": repeats if repeats != 1 else None, "keep_prompts": keep_prompts, "usage": usage}
-    jobs = [_Job.of(scorer, settings, columns) for scorer in _as_list(scorers)]
+    jobs = [Job.of(scorer, settings, columns) for scorer in _as_list(scorers)]
     _refuse_unread(columns, jobs)
     for job in jobs:
         job.rehearse(df)
-    _refuse_shared_columns(jobs)
+    refuse_shared_columns(jobs)
     if len(df) and judge is None and any(job.judged and not job.has_judge for job in jobs):
         warn_if_local()
     counters = Progress()
@@ -95,11 +95,11 @@ def score(
     with ThreadPoolExecutor(max(1, len(judged)), thread_name_prefix="scorekit") as pool:
         try:
             total = len(df) * sum(repeats if job.judged else 1 for job in jobs)
-            with progress_bar(total, "score", counters, shown=progress and len(df) > 0) as show:
-                waiting = {pool.submit(_in_context, counters, job, df) for job in judged}
+            with progress_bar(total, "score", counters, shown=progress and len(df) > 0 and SHARED.get() is None) as show:
+                waiting = {pool.submit(run_job, counters, job, df) for job in judged}
                 for job in jobs:
                     if not job.judged:
-                        _in_context(Progress(), job, df)
+                        run_job(Progress(), job, df)
                         counters.add(rows=len(df))
                         show()
                 while waiting:
@@ -120,7 +120,7 @@ def score(
 
 
 @dataclass
-class _Job:
+class Job:
     """A scorer of one call: how to call it, what it writes, and what it gave."""
 
     label: str
@@ -134,7 +134,7 @@ class _Job:
     result: pd.DataFrame | None = None
 
     @classmethod
-    def of(cls, scorer: object, settings: Mapping[str, Any], columns: Mapping[str, Hashable] | None = None) -> _Job:
+    def of(cls, scorer: object, settings: Mapping[str, Any], columns: Mapping[str, Hashable] | None = None) -> Job:
         """Bind the settings and the columns that the scorer takes and does not have already."""
         columns = columns or {}
         if not callable(scorer):
@@ -251,7 +251,7 @@ def _equal(first: Any, second: Any) -> bool:
         return True
 
 
-def _in_context(counters: Progress, job: _Job, df: pd.DataFrame) -> None:
+def run_job(counters: Progress, job: Job, df: pd.DataFrame) -> None:
     """Run a job so that its scorer counts in ``counters`` and shows no bar of its own; one told to stop ends quietly."""
     token = SHARED.set(counters)
     try:
@@ -271,7 +271,7 @@ def _as_list(scorers: Iterable[ScorerLike] | ScorerLike) -> list[ScorerLike]:
     return found
 
 
-def _refuse_unread(columns: Mapping[str, Hashable], jobs: list[_Job]) -> None:
+def _refuse_unread(columns: Mapping[str, Hashable], jobs: list[Job]) -> None:
     """Raise where no scorer of the call reads a column that was named."""
     for keyword in columns:
         if not any(keyword in job.reads for job in jobs):
@@ -279,7 +279,7 @@ def _refuse_unread(columns: Mapping[str, Hashable], jobs: list[_Job]) -> None:
             raise ArgumentTypeError(msg)
 
 
-def _refuse_shared_columns(jobs: list[_Job]) -> None:
+def refuse_shared_columns(jobs: list[Job]) -> None:
     """Raise where two scorers would write one column."""
     for i, first in enumerate(jobs):
         for second in jobs[i + 1 :]:
@@ -287,7 +287,7 @@ def _refuse_shared_columns(jobs: list[_Job]) -> None:
                 raise ColumnConflictError.from_scorers(first.label, second.label, [str(column) for column in shared])
 
 
-def _joined(df: pd.DataFrame, jobs: list[_Job]) -> pd.DataFrame:
+def _joined(df: pd.DataFrame, jobs: list[Job]) -> pd.DataFrame:
     """Return the frame with the columns of every job that gave a result."""
     done = [job for job in jobs if job.result is not None]
     gone = {column for job in done for column in job.columns}
@@ -295,7 +295,7 @@ def _joined(df: pd.DataFrame, jobs: list[_Job]) -> pd.DataFrame:
     return joined(df, kept, [job.result for job in done if job.result is not None])
 
 
-def _interrupted(jobs: list[_Job], count: int) -> str:
+def _interrupted(jobs: list[Job], count: int) -> str:
     """Say how far an interrupted call came."""
     parts = []
     for job in jobs:
@@ -369,7 +369,7 @@ def run_one(scorer: ScorerLike, /, *, judge: JudgeLike | None = None, **columns:
     """
     function, _ = unwrapped(scorer)
     options = {key: value for key, value in columns.items() if key in _option_keywords(function)}
-    job = _Job.of(partial(scorer, **options) if options else scorer, {"judge": judge, "keep_prompts": True, "progress": False})
+    job = Job.of(partial(scorer, **options) if options else scorer, {"judge": judge, "keep_prompts": True, "progress": False})
     cells: dict[str, pd.Series[Any]] = {name: pd.Series([value], dtype=object) for name, value in columns.items() if name not in options}
     df = pd.DataFrame(cells, index=range(1))
     job.rehearse(df)
@@ -377,26 +377,36 @@ def run_one(scorer: ScorerLike, /, *, judge: JudgeLike | None = None, **columns:
     scored, trace = _traced(job, df)
     seconds = perf_counter() - began
     name = next(str(column).removesuffix("_score") for column in job.columns if str(column).endswith("_score"))
-    row = {str(column).removeprefix(f"{name}_"): _plain(scored[column].iloc[0]) for column in job.columns}
-    prompts = {part.removesuffix("_prompt"): value for part, value in row.items() if part.endswith("_prompt") and value is not None}
-    fixed = ("score", "reason", "error", "judge")
-    steps = {part: _nested(value) for part, value in row.items() if part not in fixed and not part.endswith("_prompt")}
+    result = read_result(scored[job.columns], 0, name)
     if not trace and not job.ours:
-        given = {part: value for part in ("score", "reason") if (value := row.get(part)) is not None}
-        trace = (StepRun(name, "scorer", "code", given | steps, seconds, error=row.get("error")),)
+        given = {part: value for part in ("score", "reason") if not pd.isna(value := getattr(result, part))}
+        trace = (StepRun(name, "scorer", "code", given | result.steps, seconds, error=result.error),)
+    return replace(result, trace=trace)
+
+
+def read_result(df: pd.DataFrame, position: int, name: str) -> ScoreResult:
+    """Return the result that a frame of one scorer's columns holds in the row at a position, with an id of its own.
+
+    Examples
+    --------
+    >>> df = pd.DataFrame({"tone_score": [0.5], "tone_reason": ["Even."], "tone_error": [None], "tone_difference": [1.0]})
+    >>> read_result(df, 0, "tone").steps
+    {'difference': 1.0}
+    """
+    row = {str(column).removeprefix(f"{name}_"): _plain(df[column].iloc[position]) for column in df.columns}
+    fixed = ("score", "reason", "error", "judge")
     return ScoreResult(
         score=float("nan") if row["score"] is None else row["score"],
         reason=row.get("reason"),
         error=row.get("error"),
-        steps=steps,
-        prompts=prompts,
+        steps={part: _nested(value) for part, value in row.items() if part not in fixed and not part.endswith("_prompt")},
+        prompts={part.removesuffix("_prompt"): value for part, value in row.items() if part.endswith("_prompt") and value is not None},
         judge=row.get("judge"),
         run_id=str(uuid4()),
-        trace=trace,
     )
 
 
-def _traced(job: _Job, df: pd.DataFrame) -> tuple[pd.DataFrame, tuple[StepRun, ...]]:
+def _traced(job: Job, df: pd.DataFrame) -> tuple[pd.DataFrame, tuple[StepRun, ...]]:
     """Call the scorer; return what it gave, and what its steps did, which an error carries too."""
     runs: list[StepRun] = []
     token = TRACE.set(runs)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from scorekit.columns import score_names
 from scorekit.errors import UnknownOptionError, listed
-from scorekit.judge.replies import Answer, Request
+from scorekit.judge.replies import Answer, Request, Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from scorekit.run import ScorerLike
 
 Reply = Mapping[str, Any] | str | Exception
-"""What a scripted judge says: the reply's fields, its raw JSON text, or an exception to raise."""
+"""What a scripted judge says: the reply's fields, its raw JSON text (or the text, where plain text is asked for), or an exception to raise."""
+
+
+NO_USAGE: dict[str, Any] = {"finish_reason": "stop", "input_tokens": None, "output_tokens": None, "seconds": 0.0}
+"""What a scripted reply in plain text says of itself, where the script does not."""
 
 
 class FakeJudge:
@@ -82,6 +86,8 @@ class FakeJudge:
         reply = self._scripted(request)
         if isinstance(reply, Exception):
             raise reply
+        if issubclass(request.reply, Text):
+            reply = NO_USAGE | ({"text": reply} if isinstance(reply, str) else dict(reply))
         try:
             if isinstance(reply, str):
                 value = request.reply.model_validate_json(reply, context=request.context)

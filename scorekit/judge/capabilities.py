@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-Form = Literal["json_schema", "json_object", "prompt"]
-"""How the reply's form is asked for: enforced schema, enforced JSON with the schema in the prompt, the schema in the prompt alone."""
+Form = Literal["json_schema", "json_object", "prompt", "text"]
+"""How the reply's form is asked for: enforced schema, enforced JSON with the schema in the prompt, the schema in the prompt alone; plain text has none."""
 
-WEAKER: Final[dict[Form, Form | None]] = {"json_schema": "json_object", "json_object": "prompt", "prompt": None}
+WEAKER: Final[dict[Form, Form | None]] = {"json_schema": "json_object", "json_object": "prompt", "prompt": None, "text": None}
 
 PROBE_S: Final = 1.0
 """How long the others wait for the first answer of an endpoint, which may be a refusal."""
@@ -38,9 +38,9 @@ class Capabilities:
     ahead and the others wait up to `PROBE_S`, so that a refusal happens once and not once per slot.
     """
 
-    def __init__(self) -> None:
-        """Begin with everything assumed and nothing known."""
-        self.general = Features()
+    def __init__(self, form: Form = "json_schema") -> None:
+        """Begin with everything assumed and nothing known; ``form`` is the strongest that is asked for."""
+        self.general = Features(form)
         self._forms: dict[str, Form] = {}
         self._known = False
         self._probing = 0
@@ -137,7 +137,7 @@ class Capabilities:
             return weaker if form_is_doubtful else []
         others = [
             replace(refused, form=form, temperature=temperature, seed=seed)
-            for form in dict.fromkeys((refused.form, "prompt" if form_is_doubtful else refused.form))
+            for form in dict.fromkeys((refused.form, "prompt" if form_is_doubtful and weaker else refused.form))
             for temperature, seed in ((refused.temperature, False), (False, refused.seed), (False, False))
         ]
         tried = [*(weaker if form_is_doubtful else []), *(others if doubtful else [])]

@@ -63,6 +63,7 @@ class Completion:
     cheap_input_tokens: float
     output_tokens: float
     counted: bool
+    seconds: float = 0.0
 
 
 class Endpoint:

@@ -23,7 +23,7 @@ from scorekit.judge.capabilities import Capabilities, Features
 from scorekit.judge.endpoint import RETRIED, Completion, Endpoint, Failure
 from scorekit.judge.pace import Breaker, Bucket, Clock, Pace, Slots, backoff_s
 from scorekit.judge.reading import ReplyInvalidError, read_reply, response_format, schema_text
-from scorekit.judge.replies import Answer, Message, Request
+from scorekit.judge.replies import Answer, Message, Request, Text
 from scorekit.judge.settings import JudgeSettings, sent_model
 from scorekit.judge.usage import UNKNOWN, Budget, Usage, prices
 from scorekit.texts import without_surrogates
@@ -60,7 +60,9 @@ class Engine:
         self._breaker = Breaker()
         self._requests = None if settings.requests_per_minute is None else Bucket(settings.requests_per_minute)
         self._tokens = None if settings.tokens_per_minute is None else Bucket(settings.tokens_per_minute)
-        self._capabilities = home.keep(("capabilities", url, self.model, settings.temperature, settings.seed), Capabilities)
+        learned = ("capabilities", url, self.model, settings.temperature, settings.seed)
+        self._capabilities = home.keep(learned, Capabilities)
+        self._of_text = home.keep((*learned, "text"), lambda: Capabilities("text"))
         self._flights: dict[str, Flight] = {}
         self._order = count()
         self._spent = asyncio.Event()
@@ -85,7 +87,8 @@ class Engine:
         """Return the key of a request: sha256 of the canonical JSON of everything that can change the reply."""
         before, between, after = self._key_parts
         messages = json.dumps([dict(message) for message in request.messages], sort_keys=True, separators=(",", ":"))
-        canonical = f'{before}{messages}{between}{request.repeat},"schema":{schema_text(request.reply)}{after}'
+        schema = "null" if _is_text(request) else schema_text(request.reply)
+        canonical = f'{before}{messages}{between}{request.repeat},"schema":{schema}{after}'
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def _fixed_key_parts(self) -> tuple[str, str, str]:
@@ -190,7 +193,8 @@ class Engine:
         except ValidationError as error:
             reason = f"The reply to an equal question does not fit this row: {error.errors()[0]['msg']}."
             return Answer(error="reply_invalid", reason=reason, text=text)
-        return Answer(value=value, text=text if text is not None else outcome.reply)
+        said = value.text if isinstance(value, Text) else outcome.reply
+        return Answer(value=value, text=text if text is not None else said)
 
     # --- on the loop: one question
 
@@ -230,8 +234,14 @@ class Engine:
                 raise
             flight.text = said.text
             if said.refusal or said.finish == "content_filter":
-                why = f"The judge refused: {said.refusal}" if said.refusal else "The endpoint's content filter stopped the reply."
+                why = (
+                    f"The {'model' if _is_text(request) else 'judge'} refused: {said.refusal}"
+                    if said.refusal
+                    else "The endpoint's content filter stopped the reply."
+                )
                 raise Stop("reply_refused", _short(why))
+            if _is_text(request):
+                return _as_text(said)
             if said.finish == "length":
                 if room:
                     raise Stop("reply_truncated", f"The reply was cut off, with twice the room too: {_shown(said.text)}")
@@ -255,7 +265,8 @@ class Engine:
 
     async def _complete(self, flight: Flight, messages: Sequence[Message], room: dict[str, int]) -> Completion:
         """Get one completion in the strongest form that the endpoint takes; a weaker one counts only once it has succeeded."""
-        known, schema = self._capabilities, schema_text(flight.request.reply)
+        known = self._of_text if _is_text(flight.request) else self._capabilities
+        schema = schema_text(flight.request.reply)
         await self._endpoint.ready()
         await known.first_goes_ahead()
         with known.probing():
@@ -288,7 +299,7 @@ class Engine:
         body: dict[str, Any] = {"model": self.model, "messages": messages}
         if features.form == "json_schema":
             body["response_format"] = response_format(request.reply)
-        else:
+        elif features.form != "text":
             body["messages"] = _with_schema(messages, schema_text(request.reply))
             if features.form == "json_object":
                 body["response_format"] = {"type": "json_object"}
@@ -329,7 +340,8 @@ class Engine:
                 clock.spent_s += wait_s
             else:
                 now = loop.time()
-                clock.spent_s += now - sent_at
+                said.seconds = now - sent_at
+                clock.spent_s += said.seconds
                 self._breaker.saw(None, now)
                 self._pace.saw(limited=False, sent_at=sent_at, now=now)
                 return said
@@ -391,6 +403,26 @@ class Engine:
         """Return a failure as a row's reason."""
         tries = "" if flight.calls <= 1 else f" Gave up after {flight.calls} calls and {flight.clock.spent_s:.3g} s."
         return f"{failure.reason}{tries}"
+
+
+def _is_text(request: Request) -> bool:
+    """Return whether plain text is asked for."""
+    return issubclass(request.reply, Text)
+
+
+def _as_text(said: Completion) -> str:
+    """Return what was said as the JSON of a `Text`; a text that was cut off is one, nothing at all is none."""
+    if said.text is None or (said.finish == "length" and not said.text.strip()):
+        if said.finish == "length":
+            raise Stop("reply_truncated", "The reply was cut off before it had any text.")
+        raise Stop("reply_invalid", f"The reply has no text (finish_reason {said.finish!r}).")
+    return Text(
+        text=without_surrogates(said.text),
+        finish_reason=said.finish or None,
+        input_tokens=said.input_tokens if said.counted else None,
+        output_tokens=said.output_tokens if said.counted else None,
+        seconds=said.seconds,
+    ).model_dump_json()
 
 
 def _ask_again(text: str | None, wrong: str, schema: str) -> tuple[Message, ...]:

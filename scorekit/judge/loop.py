@@ -1,4 +1,4 @@
-"""The one background thread and event loop of a process, and waiting for it in a way that Ctrl-C can end."""
+"""The background threads of a process with their event loops, and waiting for them in a way that Ctrl-C can end."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ Made = TypeVar("Made")
 class Background:
     """A daemon thread that runs an event loop, and what lives on it.
 
+    Parameters
+    ----------
+    name
+        Of the thread.
+
     Attributes
     ----------
     kept
@@ -29,8 +34,9 @@ class Background:
         Called on the loop when the process ends.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "judge") -> None:
         """Start nothing yet: the thread begins with the first request."""
+        self._name = f"scorekit-{name}"
         self.kept: dict[Any, Any] = {}
         self.closers: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._lock = threading.RLock()
@@ -51,7 +57,7 @@ class Background:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._run, args=(self._loop,), name="scorekit-judge", daemon=True)
+                self._thread = threading.Thread(target=self._run, args=(self._loop,), name=self._name, daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -90,9 +96,9 @@ _state: dict[str, Background] = {}
 _inherited: list[Background] = []
 
 
-def background() -> Background:
-    """Return the process's background."""
-    return _state.get("here") or _state.setdefault("here", Background())
+def background(name: str = "judge") -> Background:
+    """Return the process's background of that name: judges share one, and functions of the user's run on another, where they may ask and wait."""
+    return _state.get(name) or _state.setdefault(name, Background(name))
 
 
 def _start_afresh() -> None:
@@ -100,13 +106,13 @@ def _start_afresh() -> None:
 
     Dropping an inherited loop closes descriptors that the parent still waits on, and hung it.
     """
-    if "here" in _state:
-        _inherited.append(_state.pop("here"))
+    while _state:
+        _inherited.append(_state.popitem()[1])
 
 
 def _close_at_exit() -> None:
-    if "here" in _state:
-        _state["here"].close()
+    for here in list(_state.values()):
+        here.close()
 
 
 if hasattr(os, "register_at_fork"):

@@ -21,7 +21,7 @@ class Request:
     messages
         The chat messages, in order.
     reply
-        The pydantic model that the reply must satisfy.
+        The pydantic model that the reply must satisfy. `Text` asks for no form: whatever the model says is the reply.
     context
         The row's values by name, for the validators of ``reply`` (``info.context``): how many verdicts are due, for example.
     step
@@ -72,14 +72,14 @@ class Answer:
     cached: bool = False
 
 
-def _verdict_word(said: object) -> object:
+def verdict_word(said: object) -> object:
     """Trim, fold the case, and drop quotes around a verdict and its final full stop."""
     if not isinstance(said, str):
         return said
     return said.strip().strip("\"'`“”‘’").strip().removesuffix(".").strip().strip("\"'`“”‘’").strip().casefold()
 
 
-VerdictWord = Annotated[Literal["yes", "unsure", "no"], BeforeValidator(_verdict_word)]
+VerdictWord = Annotated[Literal["yes", "unsure", "no"], BeforeValidator(verdict_word)]
 """``yes``, ``unsure`` or ``no``; ``"Yes."``, ``" YES "`` and ``'"yes"'`` are yes, any other word is an invalid reply."""
 
 
@@ -122,6 +122,28 @@ class Verdicts(BaseModel):
                 raise ValueError(msg)
         self.results.sort(key=lambda verdict: verdict.statement)
         return self
+
+
+class Text(BaseModel):
+    """A reply in plain text: asked for without a schema, and kept as it came.
+
+    Attributes
+    ----------
+    text
+        What was said; an empty text is one too.
+    finish_reason
+        Why it ended, as the endpoint says it: ``"stop"``, ``"length"`` for a text that was cut off; None where it does not say.
+    input_tokens, output_tokens
+        What the endpoint counted for the call that gave this text; None where it does not count. Kept with the reply, so the same from the cache.
+    seconds
+        How long that call took.
+    """
+
+    text: str
+    finish_reason: str | None
+    input_tokens: float | None
+    output_tokens: float | None
+    seconds: float
 
 
 class Reason(BaseModel):

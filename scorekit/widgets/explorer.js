@@ -54,7 +54,7 @@ function mount(model, el) {
   // --- one small chart a score, with a brush
 
   function chart({ name, low, high, lower }) {
-    const svg = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "sk-svg", role: "img", "aria-label": `distribution of ${name}`, "data-score": name });
+    const svg = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "sk-svg", preserveAspectRatio: "none", role: "img", "aria-label": `distribution of ${name}`, "data-score": name });
     const behind = s("g", { class: "sk-all" }), front = s("g", { class: "sk-kept" });
     const span = s("rect", { class: "sk-span", y: 0, height: HEIGHT, width: 0 });
     svg.append(behind, front, span);
@@ -126,7 +126,7 @@ function mount(model, el) {
 
   const table = h("table", {});
   const texts = setup.texts.filter((role) => role !== "context");
-  const head = h("thead", {}, h("tr", {}, h("th", {}, "row"), ...setup.scores.map(({ name }) => h("th", { class: "sk-number", title: name }, name)), h("th", {}, "label")));
+  const head = h("thead", {}, h("tr", {}, h("th", {}, "row"), ...setup.scores.map(({ name }) => h("th", { class: "sk-number", title: name }, ...name.split(/(?<=_)/).flatMap((part) => [h("wbr"), part]))), h("th", {}, "label")));
   const pageTold = h("span", { class: "sk-faint" });
   const pages = [
     button("«", "First page", () => send({ do: "page", page: 0 })), button("‹", "Previous page", () => send({ do: "page", page: state().page - 1 })),
@@ -214,6 +214,14 @@ function mount(model, el) {
 
   // --- what follows the model
 
+  function showChosen() {
+    const chosen = table.querySelector('[aria-selected="true"]')?.getBoundingClientRect(), box = scroll.getBoundingClientRect();
+    // Not scrollIntoView, which moves the whole notebook: the reader may be looking at the row below, or at another output of this view.
+    if (chosen) scroll.scrollTop += Math.min(0, chosen.top - box.top - head.offsetHeight) + Math.max(0, chosen.bottom - box.bottom);
+  }
+  const resized = new ResizeObserver(showChosen); // it is built before it is on the page, where it has no size yet
+  resized.observe(scroll);
+
   function onState() {
     const now = state();
     count.textContent = now.kept === now.total ? `${number(now.total)} rows` : `${number(now.kept)} of ${number(now.total)} rows`;
@@ -232,9 +240,7 @@ function mount(model, el) {
     pageTold.textContent = `page ${number(now.page + 1)} of ${number(last)}`;
     pages.forEach((one, i) => { one.disabled = i < 2 ? now.page === 0 : now.page + 1 >= last; });
     place.textContent = now.row < 0 ? "no row is left" : now.place < 0 ? `not among the ${number(now.kept)}` : `${number(now.place + 1)} of ${number(now.kept)}`;
-    const chosen = table.querySelector('[aria-selected="true"]')?.getBoundingClientRect(), box = scroll.getBoundingClientRect();
-    // Not scrollIntoView, which moves the whole notebook: the reader may be looking at the row below, or at another output of this view.
-    if (chosen) scroll.scrollTop += Math.min(0, chosen.top - box.top - head.offsetHeight) + Math.max(0, chosen.bottom - box.bottom);
+    showChosen();
     drawMatrix(model.get("marked"));
     answered();
     showNote();
@@ -292,7 +298,8 @@ function mount(model, el) {
     if (does) { does(); event.preventDefault(); }
   });
 
-  return follow(model, root, { "change:shown": onState, "change:detail": onDetail, "change:marked": onMarked });
+  const unfollow = follow(model, root, { "change:shown": onState, "change:detail": onDetail, "change:marked": onMarked });
+  return () => { resized.disconnect(); unfollow(); };
 }
 
 // --- the model of an exported page: it holds all rows and filters them itself

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from cydifflib import SequenceMatcher
 
-from scorekit.analysis.paired import describe_differences
-from scorekit.errors import ArgumentTypeError, UnknownOptionError
+from scorekit.analysis.paired import SAME, bca_intervals
+from scorekit.errors import ArgumentTypeError, OptionRangeError, UnknownOptionError
 from scorekit.texts import is_missing, without_surrogates
 from scorekit.widgets.rows import CELL_CHARACTERS, LINE_CHARACTERS, Rows
 
@@ -20,16 +22,29 @@ if TYPE_CHECKING:
 
     from scorekit.analysis.comparison import Comparison
 
+    Floats = NDArray[np.float64]
+
 POINTS: Final = 5_000
 """The scatter draws so many pairs at most, a random choice, and says so."""
 
 SIDES: Final = ("baseline", "variant")
+VOTES: Final = (*SIDES, "tie")
 OUTCOMES: Final = ("win", "tie", "loss")
 FILTERS: Final = ("brush", "outcome", "text", "vote")
 ORDERS: Final = ("losses", "wins", "largest", "frame")
 RESAMPLES: Final = 2_000
+MOST_MEETINGS: Final = 300_000
+"""So many pairs of equal words are looked at in two texts: more, as in 10,000 times "a b", would take minutes or more to line up."""
 
-_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+MANY: Final = 200
+"""In texts of so many words, a word that makes up more than a hundredth of them tells nothing of where it belongs, as `difflib` has it."""
+
+_CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD: Final = re.compile(rf"\s*(?:[{_CJK}]|[^\W{_CJK}]+|[^\w\s])|\s+")
+"""A word with the space before it, so that words stay the landmarks; of scripts without spaces, a character."""
+
+_FRAMES: WeakKeyDictionary[Comparison, Rows] = WeakKeyDictionary()
+"""The frames that were compared, as `Rows` reads them: once for all scores and variants."""
 
 
 class Pairs:
@@ -54,6 +69,7 @@ class Pairs:
         self.outcome = self.rows[f"{score}_outcome"].to_numpy(dtype=object)
         everything = np.concatenate([self.baseline, self.scores, [0.0, 1.0]])
         self.low, self.high = float(everything.min()), float(everything.max())
+        self._last: tuple[NDArray[np.bool_], dict[str, Any]] | None = None
 
     def __len__(self) -> int:
         """Return how many pairs there are."""
@@ -68,29 +84,52 @@ class Pairs:
     @cached_property
     def _folded(self) -> NDArray[np.object_]:
         """The searched texts of each pair, in one and without case."""
-        found = np.full(len(self), "", dtype=object)
-        for column in ("input", "output_baseline", "output_variant"):
-            found = found + "\n" + np.array([_text(cell).casefold() for cell in self.rows[column].astype(object)], dtype=object)
-        return found
+        columns = [self.rows[column].astype(object) for column in ("input", "output_baseline", "output_variant")]
+        texts = ["\n".join([_text(cell) for cell in row]).casefold() for row in zip(*columns, strict=True)]
+        return np.array(texts, dtype=object)
 
     @cached_property
+    def _clusters(self) -> NDArray[np.intp] | None:
+        """The number of each pair's cluster; a pair without one is a cluster of its own."""
+        if not self.found.cluster:
+            return None
+        columns = [self.rows[column] for column in self.found.cluster]
+        codes = self.rows.groupby(columns, dropna=False, observed=True).ngroup().to_numpy(dtype=np.intp)
+        alone = np.all([column.isna().to_numpy(dtype=bool) for column in columns], axis=0)
+        return np.where(alone, len(self) + np.arange(len(self)), codes)
+
+    @cached_property
+    def _shown(self) -> dict[str, NDArray[Any]]:
+        """The cells that are shown of each pair, by column: a row of a frame of many dtypes is slow to take out."""
+        columns = ("input", *(f"{part}_{side}" for side in SIDES for part in ("output", "rows", "position")))
+        return {column: self.rows[column].to_numpy(dtype=object) for column in columns}
+
+    @cached_property
+    def _items(self) -> list[NDArray[Any]]:
+        """The cells that name each pair's item."""
+        return [self.rows[column].to_numpy(dtype=object) for column in self.found.item]
+
+    @property
     def _frame(self) -> Rows:
         """The frame that was compared, read as the explorer reads it, for statements and steps."""
-        return Rows(self.found.frame, scores=list(self.found.scores), by=[], roles={}, who="side_by_side")
+        if self.found not in _FRAMES:
+            lower = frozenset(name for name, better in self.found.better.items() if better == "lower")
+            scores = list(self.found.scores)
+            _FRAMES[self.found] = Rows(self.found.frame, scores=scores, by=[], roles={}, lower_is_better=lower, who="side_by_side")
+        return _FRAMES[self.found]
 
-    def mask(self, filters: Mapping[str, Any], votes: NDArray[np.object_]) -> NDArray[np.bool_]:
-        """Return which pairs the filters leave, by their number."""
+    def mask(self, filters: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return which pairs the filters ``brush``, ``outcome`` and ``text`` leave, by their number."""
         kept = np.ones(len(self), dtype=bool)
         if "brush" in filters:
             low, high, bottom, top = filters["brush"]
             kept &= (self.baseline >= low) & (self.baseline <= high) & (self.scores >= bottom) & (self.scores <= top)
         if "outcome" in filters:
             kept &= self.outcome == filters["outcome"]
-        if "vote" in filters:
-            kept &= votes == (None if filters["vote"] == "none" else filters["vote"])
         if "text" in filters:
             words = filters["text"].casefold()
-            kept &= np.fromiter((words in text for text in self._folded), dtype=bool, count=len(self))
+            places = np.flatnonzero(kept)  # the search is the slowest filter, so it sees what the others left
+            kept[places] = np.fromiter((words in text for text in self._folded[places]), dtype=bool, count=len(places))
         return kept
 
     def order(self, order: str) -> NDArray[np.intp]:
@@ -100,44 +139,69 @@ class Pairs:
         return np.argsort(keys[order], kind="stable") if order in keys else np.arange(len(self))
 
     def numbers(self, kept: NDArray[np.bool_]) -> dict[str, Any]:
-        """Return what the kept pairs say: wins, ties, losses, the mean difference and its interval, made as `compare` makes it."""
-        outcomes = self.outcome[kept]
-        clusters = None
-        if self.found.cluster:
-            clusters = self.rows.groupby(list(self.found.cluster), dropna=False, sort=False).ngroup().to_numpy()[kept]
-        told = describe_differences(self.delta[kept], clusters, confidence=self.found.confidence, resamples=RESAMPLES)
-        return {
-            "n": told.n,
+        """Return what the kept pairs say: wins, ties, losses, the mean difference and its interval.
+
+        Of all pairs the interval is that of the comparison's summary, which has no row over all groups; of a part, and with groups, it is what
+        `scorekit.analysis.paired.describe_differences` makes of ``RESAMPLES`` resamples, without the sign flips that it makes for p.
+        """
+        if self._last is not None and np.array_equal(self._last[0], kept):
+            return self._last[1]  # another order, or a vote
+        outcomes, deltas = self.outcome[kept], self.delta[kept]
+        if kept.all() and not self.found.by:
+            summary = self.found.summary
+            own = (summary["score"] == self.score) & (summary["variant"] == self.variant).to_numpy(dtype=bool, na_value=False)
+            low, high = summary.loc[own, ["ci_low", "ci_high"]].iloc[0]
+        else:
+            low, high = self._interval(deltas, None if self._clusters is None else self._clusters[kept])
+        told = {
+            "n": len(deltas),
             **{f"{name}s" if name != "loss" else "losses": int((outcomes == name).sum()) for name in OUTCOMES},
-            "mean": _number(told.mean),
-            "low": _number(told.low),
-            "high": _number(told.high),
+            "mean": _number(deltas.mean() if len(deltas) and np.ptp(deltas) else deltas[0]) if len(deltas) else None,
+            "low": _number(low),
+            "high": _number(high),
         }
+        self._last = kept, told
+        return told
+
+    def _interval(self, deltas: Floats, clusters: NDArray[np.intp] | None) -> tuple[float, float]:
+        """Return the interval of a mean difference; NaN where there is none."""
+        sums, sizes = deltas, np.ones(len(deltas))
+        if clusters is not None:
+            units = np.unique(clusters, return_inverse=True)[1]
+            sizes = np.bincount(units).astype(np.float64)
+            sums = np.bincount(units, deltas, len(sizes)).astype(np.float64)
+        means = sums / sizes
+        if len(means) < 2 or np.ptp(means) <= SAME * np.abs(means).max():  # noqa: PLR2004
+            return float("nan"), float("nan")
+        low, high = bca_intervals(sums[:, None], sizes[:, None], confidence=self.found.confidence, resamples=RESAMPLES)[0]
+        return float(low), float(high)
+
+    def name(self, number: int) -> str:
+        """Return what a pair's item is called."""
+        return " · ".join(without_surrogates(str(cells[number])) for cells in self._items)[:LINE_CHARACTERS]
 
     def line(self, number: int) -> dict[str, Any]:
         """Return a pair as one line of the list."""
-        row = self.rows.iloc[number]
-        item = " · ".join(without_surrogates(str(self.rows[column].iloc[number])) for column in self.found.item)
         return {
             "position": number,
-            "name": item[:LINE_CHARACTERS],
+            "name": self.name(number),
             "baseline": float(self.baseline[number]),
             "variant": float(self.scores[number]),
             "delta": float(self.delta[number]),
             "outcome": str(self.outcome[number]),
-            "input": " ".join(_text(row["input"])[: 4 * LINE_CHARACTERS].split())[:LINE_CHARACTERS],
+            "input": " ".join(_text(self._shown["input"][number])[: 4 * LINE_CHARACTERS].split())[:LINE_CHARACTERS],
         }
 
     def detail(self, number: int) -> dict[str, Any]:
         """Return everything about one pair: both outputs with what differs, and every score's result on both sides."""
-        row = self.rows.iloc[number]
-        outputs = [_text(row[f"output_{side}"]) for side in SIDES]
-        results = {side: self._frame.detail(int(row[f"position_{side}"]))["results"] for side in SIDES}
+        cells = {column: values[number] for column, values in self._shown.items()}
+        outputs = [_capped(_text(cells[f"output_{side}"])) for side in SIDES]
         return {
             **self.line(number),
-            "input": _capped(_text(row["input"])),
-            "outputs": dict(zip(SIDES, word_diff(*(_capped(text) for text in outputs)), strict=True)),
-            "results": results,
+            "input": _capped(_text(cells["input"])),
+            "outputs": dict(zip(SIDES, word_diff(*outputs), strict=True)),
+            "results": {side: self._frame.detail(int(cells[f"position_{side}"]))["results"] for side in SIDES},
+            "repeats": {side: int(cells[f"rows_{side}"]) for side in SIDES},
         }
 
 
@@ -151,15 +215,47 @@ def word_diff(first: str, second: str) -> tuple[list[list[Any]], list[list[Any]]
     """
     words = [_WORD.findall(text) for text in (first, second)]
     sides: tuple[list[list[Any]], list[list[Any]]] = ([], [])
-    for kind, a, b, c, d in SequenceMatcher(None, *words, autojunk=False).get_opcodes():
-        for side, piece in ((sides[0], words[0][a:b]), (sides[1], words[1][c:d])):
-            if piece:
-                side.append(["".join(piece), kind != "equal"])
+    for same, spans in _aligned(*words):
+        for side, text, (start, end) in zip(sides, words, spans, strict=True):
+            if start < end and side and side[-1][1] is not same:
+                side[-1][0] += "".join(text[start:end])
+            elif start < end:
+                side.append(["".join(text[start:end]), not same])
     return sides
 
 
-def checked_filters(filters: Any) -> dict[str, Any]:
+Aligned = tuple[bool, tuple[tuple[int, int], tuple[int, int]]]
+"""Whether two stretches of words are equal, and where they begin and end."""
+
+
+def _aligned(first: list[str], second: list[str]) -> Iterator[Aligned]:
+    """Return stretches of both texts that are equal or not, in order. What equal ends leave is not lined up where that would take too long."""
+    shorter = min(len(first), len(second))
+    start = next((place for place in range(shorter) if first[place] != second[place]), shorter)
+    ends = next((place for place in range(shorter - start) if first[-1 - place] != second[-1 - place]), shorter - start)
+    yield True, ((0, start), (0, start))
+    a, b = first[start : len(first) - ends], second[start : len(second) - ends]
+    counts, there = Counter(a), Counter(b)
+    crowd = len(b) // 100 + 1 if len(b) >= MANY else len(b)
+    meetings, rare = (sum(count * counts[word] for word, count in there.items() if count <= most) for most in (len(b), crowd))
+    if rare > MOST_MEETINGS:
+        yield False, ((start, start + len(a)), (start, start + len(b)))
+    else:
+        for kind, *spans in SequenceMatcher(None, a, b, autojunk=meetings > MOST_MEETINGS).get_opcodes():
+            low, high, bottom, top = (start + place for place in spans)
+            yield kind == "equal", ((low, high), (bottom, top))
+    yield True, ((len(first) - ends, len(first)), (len(second) - ends, len(second)))
+
+
+def checked_filters(filters: Any, low: float = 0.0, high: float = 1.0) -> dict[str, Any]:
     """Return filters that pairs can be filtered by; empty ones left out.
+
+    Parameters
+    ----------
+    filters
+        Any of ``brush``, ``outcome``, ``vote`` and ``text``.
+    low, high
+        The ends of the scores, for a brush with an infinite end, which JSON cannot carry.
 
     Raises
     ------
@@ -168,25 +264,30 @@ def checked_filters(filters: Any) -> dict[str, Any]:
     """
     if not isinstance(filters, Mapping):
         raise ArgumentTypeError.from_value("filters", filters, "a dict such as {'outcome': 'loss'}")
+    known = {"outcome": OUTCOMES, "vote": (*VOTES, "none")}
     found: dict[str, Any] = {}
     for key, value in filters.items():
         if key not in FILTERS:
             raise UnknownOptionError.from_value("filters", key, FILTERS)
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and value == ""):
             continue
-        if key == "outcome" and value not in OUTCOMES:
-            raise UnknownOptionError.from_value("filters['outcome']", value, OUTCOMES)
-        if key == "brush":
-            try:
-                low, high, bottom, top = (float(end) for end in value)
-            except (TypeError, ValueError) as error:
-                raise ArgumentTypeError.from_value(
-                    "filters['brush']", value, "four numbers: low and high of the baseline, then of the variant"
-                ) from error
-            found[key] = [min(low, high), max(low, high), min(bottom, top), max(bottom, top)]
-        else:
-            found[key] = str(value)
+        if key in known and value not in known[key]:
+            raise UnknownOptionError.from_value(f"filters[{key!r}]", value, known[key])
+        found[key] = _brush(value, low, high) if key == "brush" else without_surrogates(str(value))
     return found
+
+
+def _brush(value: Any, least: float, most: float) -> list[float]:
+    """Return the ends of a brush, each lower one first."""
+    wanted = "four numbers: low and high of the baseline, then of the variant"
+    try:
+        low, high, bottom, top = (float(end) for end in value)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError.from_value("filters['brush']", value, wanted) from error
+    ends = [*sorted((low, high)), *sorted((bottom, top))]
+    if np.isnan(ends).any():
+        raise OptionRangeError.from_value("filters['brush']", value, wanted)
+    return [least if end == -np.inf else most if end == np.inf else end for end in ends]
 
 
 def _text(value: Any) -> str:

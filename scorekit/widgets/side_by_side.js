@@ -138,18 +138,23 @@ function mountPairs(model, el) {
     answered();
   }
 
+  let read = ""; // the pair in the columns: a vote leaves them where they were scrolled to
   function onDetail() {
-    const row = model.get("detail");
+    const row = model.get("detail"), showed = `${state().score} ${state().variant} ${row.position}`;
     for (const one of votes) { one.setAttribute("aria-pressed", one.dataset.vote === row.vote); one.disabled = row.position === undefined; }
     asked.textContent = row.input ?? "";
     for (const side of columns) {
       const name = side.dataset.side;
       side.replaceChildren(...(row.position === undefined ? [] : [
-        h("div", { class: "sk-sidehead" }, h("b", {}, name === "baseline" ? setup.baseline : state().variant), ` ${digits(row[name])}`),
+        h("div", { class: "sk-sidehead" }, h("b", {}, name === "baseline" ? setup.baseline : state().variant), ` ${digits(row[name])}`,
+          row.repeats[name] > 1 ? h("span", { class: "sk-faint" }, ` mean of ${number(row.repeats[name])} rows; this is the first`) : ""),
         h("div", { class: "sk-text sk-output" }, ...row.outputs[name].map(([text, differs]) => differs ? h("mark", { class: `sk-${name}` }, text) : text)),
         ...row.results[name].map(result),
       ]));
+      if (showed !== read) side.scrollTop = 0;
     }
+    if (showed !== read) asked.scrollTop = 0;
+    read = showed;
   }
 
   root.append(h("div", { class: "sk-bar" }, count, search, score, variant, outcome, voted, order, clear), problem,
@@ -190,7 +195,6 @@ function staticPairs({ setup, rows, span, intervals, better, start }) {
     pairs = rows.filter((row) => row.of === now.variant && of(row) && of(row).delta !== null);
     const [low, high] = span[now.score];
     values.scatter = { low, high, total: pairs.length, positions: pairs.map((row) => row.position), x: pairs.map((row) => of(row).baseline), y: pairs.map((row) => of(row).variant), outcomes: pairs.map((row) => of(row).outcome) };
-    delete now.filters.brush;
     for (const hear of hears["change:scatter"] ?? []) hear();
   }
   function select() {
@@ -208,7 +212,8 @@ function staticPairs({ setup, rows, span, intervals, better, start }) {
   function tell() {
     const counts = (name) => kept.filter((row) => of(row).outcome === name).length;
     const mean = kept.length ? kept.reduce((sum, row) => sum + of(row).delta, 0) / kept.length : null;
-    const [low, high] = kept.length === pairs.length ? intervals[now.score][now.variant] : [null, null]; // of a part: open the view in Python
+    const whole = kept.length === setup.pairs[now.score][now.variant]; // of a part there is no interval here: open the view in Python
+    const [low, high] = whole ? intervals[now.score][now.variant] : [null, null];
     values.shown = { ...now, better: better[now.score], total: pairs.length, kept: kept.length, place: place.get(now.row) ?? -1, problem: "", undo: false, save: null,
       numbers: { n: kept.length, wins: counts("win"), ties: counts("tie"), losses: counts("loss"), mean, low, high },
       lines: kept.slice(now.page * setup.page, (now.page + 1) * setup.page).map(shown) };
@@ -225,11 +230,16 @@ function staticPairs({ setup, rows, span, intervals, better, start }) {
     send(message) {
       now.asked = message.asked;
       if (["filters", "score", "variant", "order"].includes(message.do)) now[message.do] = message[message.do];
-      if (message.do === "score" || message.do === "variant") choose();
+      if (message.do === "score" || message.do === "variant") { // the same item stays open, as in Python
+        const item = rows[now.row]?.name;
+        delete now.filters.brush;
+        choose();
+        now.row = pairs.find((row) => row.name === item)?.position ?? -1;
+      }
       if (["filters", "score", "variant", "order"].includes(message.do)) select();
       if (message.do === "page") now.page = Math.max(0, Math.min(message.page, Math.ceil(kept.length / setup.page) - 1));
       if (message.do === "open") open(message.position);
-      if (message.do === "step" && kept.length) open(kept[Math.max(0, Math.min(kept.length - 1, (place.get(now.row) ?? 0) + message.by))].position);
+      if (message.do === "step" && kept.length) open(kept[Math.max(0, Math.min(kept.length - 1, (place.get(now.row) ?? -1) + message.by))].position);
       tell();
     },
   };

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
 import numpy as np
@@ -12,19 +12,18 @@ import pandas as pd
 import traitlets
 
 from scorekit.analysis.comparison import Comparison
-from scorekit.errors import ArgumentTypeError, ScorekitError, UnknownOptionError
+from scorekit.analysis.summary import group_rows
+from scorekit.errors import ArgumentTypeError, ColumnConflictError, ScorekitError, UnknownOptionError
 from scorekit.texts import without_surrogates
 from scorekit.widgets.assets import script, style
 from scorekit.widgets.marks import Marks
-from scorekit.widgets.pairs import ORDERS, SIDES, Pairs, checked_filters
+from scorekit.widgets.pairs import ORDERS, VOTES, Pairs, checked_filters
 from scorekit.widgets.rows import PAGE
 
 if TYPE_CHECKING:
     import os
 
     from numpy.typing import NDArray
-
-VOTES: Final = (*SIDES, "tie")
 
 
 def side_by_side(
@@ -58,8 +57,9 @@ def side_by_side(
 
     Raises
     ------
-    ArgumentTypeError, UnknownOptionError, OptionRangeError
-        When ``found`` is no comparison; when there is no such score, variant or order; when ``save`` cannot be written.
+    ArgumentTypeError, UnknownOptionError, OptionRangeError, ColumnConflictError
+        When ``found`` is no comparison; when there is no such score, variant or order; when ``save`` cannot be written; when the items have a column
+        ``vote`` already.
 
     Notes
     -----
@@ -90,7 +90,11 @@ def side_by_side(
     if order not in ORDERS:
         raise UnknownOptionError.from_value("order", order, ORDERS)
     known = [found.rows[column] for column in (*found.item, "variant", "output_baseline", "output_variant")]
-    marks = Marks.of(found.rows, known, labels=VOTES, save=save)
+    if "vote" in found.rows.columns:
+        msg = "side_by_side writes the votes into a column 'vote', and the comparison has one of the frame's by that name. Rename it before compare(df, ...)."
+        raise ColumnConflictError(msg)
+    # Without the columns: an item's own "label" is no vote.
+    marks = Marks.of(found.rows[[]], known, labels=VOTES, save=save)
     return SideBySide(found, marks, score=name, variant=found.variants[0] if variant is None else variant, order=order)
 
 
@@ -125,10 +129,12 @@ class SideBySide(anywidget.AnyWidget):
         """Take what is shown; `side_by_side` makes it."""
         self.found, self.marks = found, marks
         self._asked, self._page, self._problem = 0, 0, ""
+        self._items = group_rows([found.rows[column] for column in found.item], len(found.rows)).codes
         super().__init__(score=score, variant=variant, order=order)
         self.setup = {
             "scores": list(found.scores),
             "variants": [without_surrogates(str(variant)) for variant in found.variants],
+            "pairs": self._counts(),
             "baseline": without_surrogates(str(found.baseline)),
             "orders": list(ORDERS),
             "votes": list(VOTES),
@@ -149,7 +155,7 @@ class SideBySide(anywidget.AnyWidget):
     @property
     def selected(self) -> pd.DataFrame:
         """The pairs that the filters leave, with the column ``vote``."""
-        return self.data.iloc[self.pairs.places[self.pairs.mask(self.filters, self._votes())]]
+        return self.data.iloc[self.pairs.places[self._mask()]]
 
     @property
     def votes(self) -> pd.Series[int]:
@@ -165,7 +171,7 @@ class SideBySide(anywidget.AnyWidget):
 
     @traitlets.validate("filters")
     def _valid_filters(self, proposal: dict[str, Any]) -> dict[str, Any]:
-        return checked_filters(proposal["value"])
+        return checked_filters(proposal["value"], self.pairs.low, self.pairs.high)
 
     @traitlets.validate("score")
     def _valid_score(self, proposal: dict[str, Any]) -> str:
@@ -175,10 +181,13 @@ class SideBySide(anywidget.AnyWidget):
 
     @traitlets.validate("variant")
     def _valid_variant(self, proposal: dict[str, Any]) -> Any:
-        by_text = {str(variant): variant for variant in self.found.variants}
-        if str(proposal["value"]) not in by_text:
-            raise UnknownOptionError.from_value("variant", proposal["value"], by_text)
-        return by_text[str(proposal["value"])]
+        value = proposal["value"]
+        if value in self.found.variants:
+            return self.found.variants[self.found.variants.index(value)]
+        by_text = {without_surrogates(str(variant)): variant for variant in self.found.variants}  # as the browser names them
+        if not isinstance(value, str) or value not in by_text:
+            raise UnknownOptionError.from_value("variant", value, by_text)
+        return by_text[value]
 
     @traitlets.validate("row")
     def _valid_row(self, proposal: dict[str, Any]) -> int:
@@ -188,32 +197,43 @@ class SideBySide(anywidget.AnyWidget):
         return row
 
     def _on_pairs(self, _: object) -> None:
-        """Follow another score or variant."""
+        """Follow another score or variant: the same item stays open where it has a pair there too."""
+        item = self._items[self.pairs.places[self.row]] if self.row >= 0 else -1
         self.pairs = pairs = Pairs(self.found, self.score, self.variant)
         points = pairs.points
-        self.scatter = {
-            "low": pairs.low,
-            "high": pairs.high,
-            "total": len(pairs),
-            "positions": points.tolist(),
-            "x": pairs.baseline[points].tolist(),
-            "y": pairs.scores[points].tolist(),
-            "outcomes": pairs.outcome[points].tolist(),
-        }
-        with self.hold_trait_notifications():
-            self.filters = {key: value for key, value in self.filters.items() if key != "brush"}
-        self._on_order(None)
+        with self.hold_sync():
+            self.scatter = {
+                "low": pairs.low,
+                "high": pairs.high,
+                "total": len(pairs),
+                "positions": points.tolist(),
+                "x": pairs.baseline[points].tolist(),
+                "y": pairs.scores[points].tolist(),
+                "outcomes": pairs.outcome[points].tolist(),
+            }
+            with self.hold_trait_notifications():  # until filters, row and what follows from them are those of the new pairs
+                self.filters = {key: value for key, value in self.filters.items() if key != "brush"}
+                self.row = next(iter(np.flatnonzero(self._items[pairs.places] == item).tolist()), -1)
+                self._select()
+            self._on_order(None)
+
+    def _number(self, place: int) -> int:
+        """Return the number of the pair at a place in the comparison's rows; -1 where it has none."""
+        at = int(np.searchsorted(self.pairs.places, place))
+        return at if at < len(self.pairs) and self.pairs.places[at] == place else -1
 
     def _on_order(self, _: object) -> None:
         """Follow another order or filter."""
         self._select()
-        if self.row < 0 or self.row not in self._place_of:
+        if self._place(self.row) < 0:
+            self._page = 0
             self._open(int(self._kept[0]) if len(self._kept) else -1)
         else:
             self._open(self.row)
 
     def _on_row(self, _: object) -> None:
-        self._page = self._place_of.get(self.row, self._page * PAGE) // PAGE
+        place = self._place(self.row)
+        self._page = place // PAGE if place >= 0 else self._page
         self._show()
         self._show_row()
 
@@ -239,31 +259,64 @@ class SideBySide(anywidget.AnyWidget):
         elif do == "open":
             self.row = int(message["position"])
         elif do == "step" and len(self._kept):
-            place = self._place_of.get(self.row, -1) + int(message["by"])
+            place = self._step_from(int(message["by"]))
             self.row = int(self._kept[max(0, min(place, len(self._kept) - 1))])
         elif do == "vote" and self.row >= 0:
             self.marks.label(int(self.pairs.places[self.row]), message["vote"])
-            self._show_row()
+            self._vote_changed()
         elif do == "undo":
             back = self.marks.undo()
-            if back is not None and back in self.pairs.places:
-                self.row = int(np.flatnonzero(self.pairs.places == back)[0])
-            self._show_row()
+            if back is not None and self._number(back) >= 0:
+                self.row = self._number(back)
+            self._vote_changed()
 
     # --- what follows from it
 
-    def _votes(self) -> NDArray[np.object_]:
-        """Return the vote on each pair; None without one."""
-        return np.array([self.marks[int(place)].label for place in self.pairs.places], dtype=object)
+    def _counts(self) -> dict[str, dict[str, int]]:
+        """Return how many pairs each score and variant has."""
+        rows = self.found.rows
+        own = {variant: (rows["variant"] == variant).to_numpy(dtype=bool, na_value=False) for variant in self.found.variants}
+        there = {score: rows[f"{score}_delta"].notna().to_numpy() for score in self.found.scores}
+        return {
+            score: {without_surrogates(str(variant)): int((own[variant] & there[score]).sum()) for variant in self.found.variants}
+            for score in self.found.scores
+        }
+
+    def _mask(self) -> NDArray[np.bool_]:
+        """Return which pairs the filters leave."""
+        mask = self.pairs.mask(self.filters)
+        if "vote" in self.filters:
+            mask &= self.marks.mask(label=self.filters["vote"])[self.pairs.places]
+        return mask
 
     def _select(self) -> None:
         """Find the pairs that the filters leave, and their numbers."""
-        mask = self.pairs.mask(self.filters, self._votes())
-        order = self.pairs.order(self.order)
-        self._kept = order[mask[order]]
-        self._place_of = {int(number): place for place, number in enumerate(self._kept)}
+        mask = self._mask()
+        self._order: NDArray[np.intp] = self.pairs.order(self.order)
+        self._kept = self._order[mask[self._order]]
+        self._place_of: NDArray[np.intp] = np.full(len(self.pairs), -1, dtype=np.intp)
+        self._place_of[self._kept] = np.arange(len(self._kept))
         self._numbers = self.pairs.numbers(mask)
         self._page = min(self._page, max(0, (len(self._kept) - 1) // PAGE))
+
+    def _place(self, row: int) -> int:
+        """Return where a pair stands among those that are left; -1 where it does not."""
+        return int(self._place_of[row]) if row >= 0 else -1
+
+    def _step_from(self, by: int) -> int:
+        """Return the place of the next pair; one that a vote has taken out of the filter leaves its place to the next."""
+        place = self._place(self.row)
+        if place >= 0 or self.row < 0:
+            return place + by
+        rank = np.empty(len(self.pairs), dtype=np.intp)
+        rank[self._order] = np.arange(len(self.pairs))
+        return int(np.searchsorted(rank[self._kept], rank[self.row])) + by - (by > 0)
+
+    def _vote_changed(self) -> None:
+        """Follow a vote: it may take its pair out of the filter, or into it; the pair stays open."""
+        if "vote" in self.filters:
+            self._select()
+        self._show_row()
 
     def _open(self, row: int) -> None:
         """Open a pair, and show it where it was open already."""
@@ -288,7 +341,7 @@ class SideBySide(anywidget.AnyWidget):
             "order": self.order,
             "total": len(self.pairs),
             "kept": len(self._kept),
-            "place": self._place_of.get(self.row, -1),
+            "place": self._place(self.row),
             "page": self._page,
             "row": self.row,
             "numbers": self._numbers,

@@ -241,7 +241,8 @@ def test_page_knows_each_rows_cell_of_the_matrix(tmp_path):
 
 def test_page_of_something_else_raises(tmp_path):
     with pytest.raises(
-        ArgumentTypeError, match=r"export_html: the first argument must be a scored DataFrame, or what explore or side_by_side returned, not list"
+        ArgumentTypeError,
+        match=r"export_html: the first argument must be a scored DataFrame, or what explore or side_by_side returned, not list",
     ):
         export_html([1], tmp_path / "page.html")
     with pytest.raises(MissingColumnError, match="needs a column '<name>_score'"):

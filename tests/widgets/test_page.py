@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from scorekit.errors import ArgumentTypeError, OptionRangeError
-from scorekit.widgets.page import write_page
 from scorekit.widgets.figures import figure_scores
+from scorekit.widgets.page import write_page
 
 BAD = "</script><img src=x onerror=alert(1)>"
 

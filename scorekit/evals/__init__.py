@@ -1,0 +1,1 @@
+"""From prompts and applications to outputs that are scored: `generate` and `run_evals`."""
