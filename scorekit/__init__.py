@@ -11,12 +11,16 @@ if _TYPE_CHECKING:
     from scorekit.analysis.agreement import Agreement, agreement
     from scorekit.analysis.compare import compare
     from scorekit.analysis.comparison import Comparison
+    from scorekit.analysis.position_bias import position_bias
     from scorekit.analysis.self_check import self_check
     from scorekit.analysis.summary import summarize
     from scorekit.columns import bands, read_steps, unnest
     from scorekit.datasets import list_datasets, load_dataset
     from scorekit.errors import ScorekitError
     from scorekit.estimate import estimate
+    from scorekit.evals.generate import generate
+    from scorekit.evals.result import EvalResult
+    from scorekit.evals.run_evals import run_evals
     from scorekit.judge.client import Judge
     from scorekit.judge.local import LocalJudge, LocalJudgeWarning
     from scorekit.judge.prompts import Prompt
@@ -24,6 +28,7 @@ if _TYPE_CHECKING:
     from scorekit.scorer import Scorer
     from scorekit.scorers.faithfulness import score_faithfulness
     from scorekit.scorers.hallucination import score_hallucination
+    from scorekit.scorers.preference import score_preference
     from scorekit.scorers.relevancy import score_relevancy
     from scorekit.scorers.text_difference import score_text_difference
     from scorekit.scorers.tone import score_tone
@@ -42,6 +47,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Agreement",
     "Comparison",
+    "EvalResult",
     "Explorer",
     "Judge",
     "LocalJudge",
@@ -62,14 +68,18 @@ __all__ = [
     "figure_compare",
     "figure_scores",
     "figure_statements",
+    "generate",
     "list_datasets",
     "load_dataset",
     "playground",
+    "position_bias",
     "read_steps",
+    "run_evals",
     "run_one",
     "score",
     "score_faithfulness",
     "score_hallucination",
+    "score_preference",
     "score_relevancy",
     "score_text_difference",
     "score_tone",
@@ -83,6 +93,7 @@ __all__ = [
 _HOMES = {
     "Agreement": "analysis.agreement",
     "Comparison": "analysis.comparison",
+    "EvalResult": "evals.result",
     "Explorer": "widgets.explorer",
     "Judge": "judge.client",
     "LocalJudge": "judge.local",
@@ -103,14 +114,18 @@ _HOMES = {
     "figure_compare": "widgets.figure_compare",
     "figure_scores": "widgets.figures",
     "figure_statements": "widgets.figures",
+    "generate": "evals.generate",
     "list_datasets": "datasets",
     "load_dataset": "datasets",
     "playground": "widgets.playground",
+    "position_bias": "analysis.position_bias",
     "read_steps": "columns",
+    "run_evals": "evals.run_evals",
     "run_one": "run",
     "score": "run",
     "score_faithfulness": "scorers.faithfulness",
     "score_hallucination": "scorers.hallucination",
+    "score_preference": "scorers.preference",
     "score_relevancy": "scorers.relevancy",
     "score_text_difference": "scorers.text_difference",
     "score_tone": "scorers.tone",

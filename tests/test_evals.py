@@ -211,6 +211,28 @@ def test_target_that_returns_something_else_is_an_error_row(value):
     assert run_evals(["a"], lambda text: value, [is_upper]).frame["error"].tolist() == ["not_text"]
 
 
+def test_lone_surrogates_in_outputs_and_exceptions_become_replacement_characters():
+    def agent(text):
+        if text == "b":
+            raise ValueError("\ud800")
+        return f"\udfff {text}"
+
+    frame = run_evals(ITEMS[:2], agent, [EQUAL]).frame
+    assert filled(frame["output"]) == ["\ufffd a", "-"]
+    assert filled(frame["equal_reason"])[1] == "The target raised ValueError: \ufffd"
+
+
+def test_exception_whose_message_cannot_be_had_is_an_error_row():
+    class Odd(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    def agent(text):
+        raise Odd
+
+    assert run_evals(["a"], agent, [is_upper]).frame["reason"].tolist() == ["The target raised Odd"]
+
+
 def test_item_without_an_input_is_not_called():
     frame = run_evals([{"input": None}, {"input": "a"}], str.upper, [is_upper]).frame
     assert filled(frame["error"]) == ["missing_input", "-"]

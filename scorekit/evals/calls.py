@@ -16,6 +16,7 @@ from typing import Any
 from scorekit.drive import POLL_S
 from scorekit.judge.loop import background, interruptible
 from scorekit.progress import SHARED, Progress
+from scorekit.texts import without_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,10 @@ def next_event(events: SimpleQueue[Any]) -> Any:
 
 def told(error: BaseException) -> str:
     """Return what a function raised as a row's reason."""
-    message = " ".join(str(error).split())
+    try:
+        message = without_surrogates(" ".join(str(error).split()))
+    except Exception:  # noqa: BLE001  (its __str__ is the user's too)
+        message = ""
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return text if len(text) <= MOST_TOLD else text[: MOST_TOLD - 1] + "…"
 

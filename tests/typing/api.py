@@ -43,6 +43,15 @@ labelled: pd.DataFrame = view.data
 matrix: go.Figure = sk.figure_agreement(found)
 sk.export_html(view, "rows.html")
 sk.playground(sk.score_relevancy, df, judge=judge)
+compared: sk.Comparison = sk.compare(scored, variant="variant", item="id", baseline="short", cluster="topic")
+needed: pd.DataFrame = compared.items_needed(power=0.8, difference=0.05)
+differences: go.Figure = sk.figure_compare(compared)
+pairs: sk.SideBySide = sk.side_by_side(compared, save="votes.jsonl")
+sk.export_html(pairs, "pairs.html")
+long: pd.DataFrame = sk.generate(df, prompts={"short": "Briefly: {{ input }}"}, model=judge, item="id", repeats=2)
+result: sk.EvalResult = sk.run_evals(["q"], target=str.upper, scorers=[sk.score_tone], thresholds={"tone": {"min": 0.5}})
+preferred: pd.DataFrame = sk.score_preference(df, output_a="old", output_b="new", judge=judge)
+bias: float = sk.position_bias(preferred).first
 distribution: go.Figure = sk.figure_scores(scored, by="variant", bins=10)
 verdicts: go.Figure = sk.figure_statements(scored, "relevancy", by=["variant", "language"])
 has_link = sk.Scorer(

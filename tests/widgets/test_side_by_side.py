@@ -490,7 +490,7 @@ def test_score_or_variant_that_is_not_there_is_refused(trait, value):
     assert getattr(view, trait) == before
 
 
-@pytest.mark.parametrize("labels", [[1, 2, 3], [0.5, 1.5, 2.5], [1, SURROGATE, "c"], pd.Categorical(["u", "v", "w"])])
+@pytest.mark.parametrize("labels", [[1, 2, 3], [0.5, 1.5, 2.5], [BAD, 2, "한 국"], pd.Categorical(["u", "v", "w"])])
 def test_variants_of_any_kind_are_named_in_the_browser_and_taken_by_those_names(labels):
     prompts = pd.Series(list(labels) * 2, dtype=getattr(labels, "dtype", object))
     df = pd.DataFrame({"id": ["q0"] * 3 + ["q1"] * 3, "prompt": prompts, "tone_score": [0.1, 0.3, 0.5, 0.2, 0.4, 0.6]})
@@ -730,7 +730,7 @@ def hostile():
     bad = BAD + SURROGATE
     texts = {
         "id": [bad, 1, "q2"] * 2,
-        "prompt": [3] * 3 + [f"{bad}b"] * 3,
+        "prompt": [f"{BAD}a"] * 3 + [f"{BAD}b"] * 3,
         "input": [bad, 3, bad] * 2,
         "output": [bad, "x", {"a": bad}, f"{bad} {bad}", None, [bad]],
         "tone_reason": [bad, 1, bad] * 2,
