@@ -1,4 +1,4 @@
-"""Makes the README's pictures from the shipped data, in headless Chromium: ``python docs/make_pictures.py`` (pip install '.[test]', apt-get install chromium)."""
+"""Makes the README's pictures from the shipped data: ``python docs/make_pictures.py`` (pip install '.[test]', apt-get install chromium)."""
 
 import sys
 import tempfile
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import scorekit as sk
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from browser.jupyter import Notebook, chromium, expect, missing, serve
 
+HERE = Path(__file__).parent
 FIGURE_WIDTH = 960
 VIEW_WIDTH = 1100
 
@@ -29,6 +29,12 @@ found = sk.agreement(read, score="relevancy_score", human="label", threshold=0.7
 view = sk.explore(read, by=["variant", "kind", "language"], agreement=found)
 view.filters = {"scores": {"relevancy": (0.45, 0.6)}}
 view.row = int(read.index[read["input"].str.contains("border Switzerland") & read["variant"].eq("short")][0])
+view
+"""
+SIDE_BY_SIDE = """
+two = scored[scored["variant"].isin(["short", "expert"])]
+view = sk.side_by_side(sk.compare(two, variant="variant", item="id", score="relevancy", baseline="short"))
+view.filters = {"brush": (0.3, 1.02, -0.02, 0.45)}
 view
 """
 PLAYGROUND = """
@@ -56,10 +62,7 @@ def photograph_views(notebook):
     """Write the views of a notebook as PNG, cropped to what the cell gives."""
 
     def take(shown, name, theme="Light"):
-        notebook.page.evaluate(
-            "(name) => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })", f"JupyterLab {theme}"
-        )
-        expect(notebook.page.locator("body")).to_have_attribute("data-jp-theme-light", str(theme == "Light").lower())
+        notebook.use_theme(theme)
         shown.evaluate("(output, width) => { output.style.flex = 'none'; output.style.width = `${width}px`; }", VIEW_WIDTH)
         notebook.page.evaluate("async () => { document.activeElement.blur(); await document.fonts.ready; }")
         shown.screenshot(path=HERE / name, animations="disabled")
@@ -69,6 +72,11 @@ def photograph_views(notebook):
     view.locator(".sk-detail").evaluate("(detail) => { detail.scrollTop = detail.querySelector('section').offsetTop - detail.offsetTop; }")
     take(view, "explorer.png")
     take(view, "explorer_dark.png", "Dark")
+    pairs = notebook.show(SCORED + SIDE_BY_SIDE).filter(has=notebook.page.locator(".sk"))
+    pairs.locator(".sk-listing tbody").nth(2).click()
+    notebook.page.keyboard.press("b")
+    expect(pairs.locator('[data-vote="baseline"]')).to_have_attribute("aria-pressed", "true")
+    take(pairs, "side_by_side.png")
     panel = notebook.show(SCORED + PLAYGROUND).filter(has=notebook.page.locator(".sk-play"))
     panel.locator("button.mod-primary").click()
     expect(panel.locator(".sk-step")).to_have_count(4)

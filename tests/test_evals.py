@@ -223,14 +223,14 @@ def test_lone_surrogates_in_outputs_and_exceptions_become_replacement_characters
 
 
 def test_exception_whose_message_cannot_be_had_is_an_error_row():
-    class Odd(Exception):
+    class OddError(Exception):
         def __str__(self):
             raise RuntimeError
 
     def agent(text):
-        raise Odd
+        raise OddError
 
-    assert run_evals(["a"], agent, [is_upper]).frame["reason"].tolist() == ["The target raised Odd"]
+    assert run_evals(["a"], agent, [is_upper]).frame["reason"].tolist() == ["The target raised OddError"]
 
 
 def test_item_without_an_input_is_not_called():

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DATASETS = [entry["file"] for entry in json.loads((ROOT / "data" / "datasets.json").read_text(encoding="utf-8"))]
 DATA = sorted(["SOURCES.md", "datasets.json", *DATASETS])
-VIEW = {"scorekit/widgets/explorer.css", "scorekit/widgets/explorer.js"}
-"""What explore() sends to the browser."""
+VIEWS = {f"scorekit/widgets/{name}" for name in ("explorer.css", "explorer.js", "parts.js", "side_by_side.js")}
+"""What the views send to the browser."""
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def test_pyproject_names_each_data_file_for_the_wheel():
     assert PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"] == wanted
 
 
-def test_wheel_holds_the_package_its_view_and_the_data_files_alone(packed):
+def test_wheel_holds_the_package_its_views_and_the_data_files_alone(packed):
     names = {name for name in packed[0] if ".dist-info/" not in name}
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "scorekit").rglob("*.py")}
-    assert names == modules | VIEW | {"scorekit/py.typed"} | {f"scorekit/data/{name}" for name in DATA}
+    assert names == modules | VIEWS | {"scorekit/py.typed"} | {f"scorekit/data/{name}" for name in DATA}
 
 
 def test_sdist_holds_what_its_tests_read(packed):
@@ -73,7 +73,7 @@ def test_installed_files_hold_the_data(installed):
     if "scorekit/__init__.py" not in files:
         pytest.skip("an editable install reads the checkout")
     assert {name for name in files if name.startswith("scorekit/data/")} == {f"scorekit/data/{name}" for name in DATA}
-    assert files >= VIEW | {"scorekit/py.typed"}
+    assert files >= VIEWS | {"scorekit/py.typed"}
 
 
 def test_installed_metadata_has_name_version_extras_and_licence(installed):

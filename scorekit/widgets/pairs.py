@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -216,12 +217,21 @@ def word_diff(first: str, second: str) -> tuple[list[list[Any]], list[list[Any]]
     words = [_WORD.findall(text) for text in (first, second)]
     sides: tuple[list[list[Any]], list[list[Any]]] = ([], [])
     for same, spans in _aligned(*words):
-        for side, text, (start, end) in zip(sides, words, spans, strict=True):
-            if start < end and side and side[-1][1] is not same:
-                side[-1][0] += "".join(text[start:end])
-            elif start < end:
-                side.append(["".join(text[start:end]), not same])
+        pieces = ["".join(text[start:end]) for text, (start, end) in zip(words, spans, strict=True)]
+        both = commonprefix(pieces)  # noqa: RUF071  (of texts, not of paths)
+        space = len(both) - len(both.lstrip())  # the space before two different words is equal
+        for side, piece in zip(sides, pieces, strict=True):
+            _add(side, piece[:space], differs=False)
+            _add(side, piece[space:], differs=not same)
     return sides
+
+
+def _add(pieces: list[list[Any]], text: str, *, differs: bool) -> None:
+    """Add a piece of text, to the last one where that differs or not alike."""
+    if text and pieces and pieces[-1][1] is differs:
+        pieces[-1][0] += text
+    elif text:
+        pieces.append([text, differs])
 
 
 Aligned = tuple[bool, tuple[tuple[int, int], tuple[int, int]]]

@@ -158,7 +158,7 @@ function mountPairs(model, el) {
   }
 
   root.append(h("div", { class: "sk-bar" }, count, search, score, variant, outcome, voted, order, clear), problem,
-    h("div", { class: "sk-top" }, h("div", { class: "sk-plot" }, beside, h("div", {}, svg, under, sampled)), h("div", { class: "sk-listing" }, numbers, scroll, h("div", { class: "sk-pages" }, ...pages, pageTold))),
+    h("div", { class: "sk-top" }, h("div", { class: "sk-plot" }, beside, h("div", {}, svg, under, sampled)), h("div", { class: "sk-listing sk-list" }, numbers, scroll, h("div", { class: "sk-pages" }, ...pages, pageTold))),
     h("div", { class: "sk-row" }, back, next, where, ...(writes ? [...votes, undo] : [])), asked, h("div", { class: "sk-sides" }, ...columns), counted,
     h("div", { class: "sk-keys sk-faint" }, writes ? "j next · k previous · b baseline better · v variant better · t tie · z undo · / search" : "j next · k previous · / search"));
 

@@ -125,6 +125,9 @@ class SideBySide(anywidget.AnyWidget):
     shown = traitlets.Dict().tag(sync=True)
     detail = traitlets.Dict().tag(sync=True)
 
+    pairs: Pairs
+    _kept: NDArray[np.intp]
+
     def __init__(self, found: Comparison, marks: Marks, *, score: str, variant: object, order: str) -> None:
         """Take what is shown; `side_by_side` makes it."""
         self.found, self.marks = found, marks

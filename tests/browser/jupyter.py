@@ -67,6 +67,22 @@ RUN: Final = f"""async (place) => {{ {PANEL}
 
 RESTART: Final = f"async () => {{ {PANEL} await panel.sessionContext.session.kernel.restart(); }}"
 
+PALE: Final = """(root) => {
+  const parse = (colour) => { const [r, g, b, a] = colour.match(/[\\d.]+(?:e-?\\d+)?/g).map(Number); const whole = colour.startsWith("color(") ? 255 : 1; return [r * whole, g * whole, b * whole, a ?? 1]; };
+  const over = ([r, g, b, a], under) => [r, g, b].map((v, i) => v * a + under[i] * (1 - a));
+  const ground = (element) => element === null ? [255, 255, 255] : over(parse(getComputedStyle(element).backgroundColor), ground(element.parentElement));
+  const light = (colour) => { const [r, g, b] = colour.map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const found = {};
+  for (const element of root.querySelectorAll("*")) {
+    const text = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!text || element.closest(":disabled, option, style, script, [hidden]") || !element.checkVisibility()) continue;
+    const under = ground(element), [one, other] = [light(over(parse(getComputedStyle(element).color), under)), light(under)];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) found[`${element.tagName} ${element.className} ${element.textContent.slice(0, 30)}`] = Number(ratio.toFixed(2));
+  }
+  return found; }"""
+"""Each text of an element whose contrast with what is behind it is below what WCAG 2 asks of small text; what is disabled is let off, as there."""
+
 CELLS: Final = f"""() => {{ {PANEL}
   const cells = Array.from(panel.content.model.cells).map((cell) => [cell.type, cell.sharedModel.getSource(), cell.executionCount ?? null]);
   return {{ cells, mode: panel.content.mode, active: panel.content.activeCellIndex }}; }}"""
@@ -290,6 +306,11 @@ class Notebook:
         self.page.evaluate(RESTART)
         self.wait()
 
+    def use_theme(self, name: str) -> None:
+        """Change the colours of JupyterLab: ``"Light"`` or ``"Dark"``."""
+        self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", f"JupyterLab {name}")
+        expect(self.page.locator("body")).to_have_attribute("data-jp-theme-light", str(name == "Light").lower())
+
     def state(self) -> dict[str, Any]:
         """Return the ``cells`` (kind, source, how often run), the ``mode`` (command or edit) and which cell is ``active``."""
         found: dict[str, Any] = self.page.evaluate(CELLS)
@@ -314,6 +335,12 @@ def drag(page: Page, box: Locator, start: tuple[float, float], *stops: tuple[flo
     for point in points[1:]:
         page.mouse.move(*point, steps=steps)
     page.mouse.up()
+
+
+def pale(shown: Locator) -> dict[str, float]:
+    """Return the texts that are hard to read, with their contrast."""
+    found: dict[str, float] = shown.evaluate(PALE)
+    return found
 
 
 def expect(shown: Any) -> Any:

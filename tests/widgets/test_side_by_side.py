@@ -860,7 +860,7 @@ def test_page_takes_hostile_texts_for_data(tmp_path):
 
 
 def test_page_has_so_many_rows_at_most_the_first_in_the_order_of_reading_and_says_so(tmp_path):
-    page, payload = exported(opened(), tmp_path, most_rows=2)
+    _, payload = exported(opened(), tmp_path, most_rows=2)
     assert [row["name"] for row in payload["rows"]] == ["q1", "q4"]
     assert [row["position"] for row in payload["rows"]] == [0, 1]
     assert payload["setup"]["pairs"] == {"tone": {"long": 6}}  # so the page knows that its interval would be of more than it has
