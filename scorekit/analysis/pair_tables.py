@@ -244,7 +244,9 @@ def refuse_clash(labels: Sequence[Hashable], table: str) -> None:
 
 def framed(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
     """Return columns under labels of any kind: through a dict alone, tuples would make levels."""
-    found = pd.DataFrame(dict(enumerate(columns.values())))
+    # pandas 3 would make its own text of plain objects, which has no lone surrogates.
+    kept = (pd.Series(values, dtype=object) if pd.api.types.is_object_dtype(values) else values for values in columns.values())
+    found = pd.DataFrame(dict(enumerate(kept)))
     found.columns = pd.Index(list(columns), tupleize_cols=False)
     return found
 

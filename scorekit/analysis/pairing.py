@@ -10,6 +10,7 @@ from scorekit.analysis.statistics import check_real
 from scorekit.analysis.summary import Groups, column_labels, group_rows, pick
 from scorekit.columns import require
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, OptionRangeError, UnknownOptionError, listed, shown
+from scorekit.texts import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -240,7 +241,7 @@ def judges_of(df: pd.DataFrame, name: str, scored: NDArray[np.bool_], *, mixed: 
     column = f"{name}_judge"
     if column not in df.columns:
         return ()
-    counts = require(df, column, WHO)[scored].dropna().astype(str).value_counts().sort_index()
+    counts = require(df, column, WHO)[scored].dropna().map(lambda judge: without_surrogates(str(judge))).value_counts().sort_index()
     names = tuple(map(str, counts.index))
     if len(names) > 1 and not mixed:
         found = ", ".join(f"{shown(judge)!r} ({count:,} rows)" for judge, count in counts.items())

@@ -15,6 +15,7 @@ from scorekit.analysis.rates import kappa, kappa_interval, ppi_rate, rogan_glade
 from scorekit.analysis.statistics import check_real
 from scorekit.columns import require
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, shown
+from scorekit.texts import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -135,7 +136,7 @@ def judges_of(df: pd.DataFrame, verdicts: Verdicts, *, mixed: bool) -> tuple[str
     if column not in df.columns:
         return ()
     cells = require(df, column, "agreement")[verdicts.cells.notna().to_numpy(dtype=bool)]
-    counts = cells.dropna().astype(str).value_counts().sort_index()
+    counts = cells.dropna().map(lambda judge: without_surrogates(str(judge))).value_counts().sort_index()
     names = tuple(map(str, counts.index))
     if len(names) > 1 and not mixed:
         found = ", ".join(f"{shown(name)!r} ({count:,} rows)" for name, count in counts.items())

@@ -16,7 +16,7 @@ from scorekit.texts import without_surrogates
 from scorekit.widgets.assets import script, style
 from scorekit.widgets.explorer import Explorer, explore
 from scorekit.widgets.page import POLICY, STYLE, checked_path
-from scorekit.widgets.pairs import POINTS, Pairs
+from scorekit.widgets.pairs import Pairs
 from scorekit.widgets.rows import ORDERS
 from scorekit.widgets.side_by_side import SideBySide
 
@@ -167,7 +167,7 @@ def static_pairs(view: SideBySide, most: int) -> dict[str, Any]:
     """Return what a page needs to show pairs without Python: every item and compared variant in full, in its own numbering from 0."""
     found = view.found
     order = view.pairs.places[view.pairs.order(view.order)]
-    kept = np.sort(np.concatenate([order, np.setdiff1d(np.arange(len(found.rows)), order)])[: min(most, POINTS)])
+    kept = np.sort(np.concatenate([order, np.setdiff1d(np.arange(len(found.rows)), order)])[:most])
     number = {int(place): new for new, place in enumerate(kept)}
     rows: list[dict[str, Any]] = [{} for _ in kept]
     intervals: dict[str, dict[str, Any]] = {}

@@ -849,3 +849,21 @@ def test_importing_compare_does_not_load_scipy():
     code = "import sys, scorekit.analysis.compare; print('scipy' in sys.modules, 'plotly' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
+
+
+@pytest.mark.parametrize("column", ["output", "input", "id", "prompt", "tone_reason", "tone_judge"])
+def test_compare_of_texts_with_a_lone_surrogate_shows_itself(column):
+    cells = {
+        "id": ["q", "r"] * 2,
+        "prompt": ["a", "a", "b", "b"],
+        "input": ["i"] * 4,
+        "output": ["o"] * 4,
+        "tone_reason": ["r"] * 4,
+        "tone_judge": ["j"] * 4,
+    }
+    cells[column] = [f"{text}\ud800" for text in cells[column]]
+    df = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in cells.items()}).assign(tone_score=[0.1, 0.2, 0.3, 0.4])
+    found = compare(df, variant="prompt", item="id")
+    assert found.summary["n_pairs"].tolist() == [2]
+    repr(found).encode()
+    found._repr_html_().encode()
