@@ -11,7 +11,7 @@ if _TYPE_CHECKING:
     from scorekit.analysis.agreement import Agreement, agreement
     from scorekit.analysis.compare import compare
     from scorekit.analysis.comparison import Comparison
-    from scorekit.analysis.position_bias import position_bias
+    from scorekit.analysis.position_bias import PositionBias, position_bias
     from scorekit.analysis.self_check import self_check
     from scorekit.analysis.summary import summarize
     from scorekit.columns import bands, read_steps, unnest
@@ -39,7 +39,7 @@ if _TYPE_CHECKING:
     from scorekit.widgets.figure_agreement import figure_agreement
     from scorekit.widgets.figure_compare import figure_compare
     from scorekit.widgets.figures import figure_scores, figure_statements
-    from scorekit.widgets.playground import playground
+    from scorekit.widgets.playground import Playground, playground
     from scorekit.widgets.side_by_side import SideBySide, side_by_side
 
 __version__ = "0.1.0"
@@ -52,6 +52,8 @@ __all__ = [
     "Judge",
     "LocalJudge",
     "LocalJudgeWarning",
+    "Playground",
+    "PositionBias",
     "Prompt",
     "ScoreResult",
     "ScorekitError",
@@ -98,6 +100,8 @@ _HOMES = {
     "Judge": "judge.client",
     "LocalJudge": "judge.local",
     "LocalJudgeWarning": "judge.local",
+    "Playground": "widgets.playground",
+    "PositionBias": "analysis.position_bias",
     "Prompt": "judge.prompts",
     "ScoreResult": "run",
     "ScorekitError": "errors",

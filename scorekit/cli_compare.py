@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pandas as pd
 
-from scorekit.columns import LOWER_IS_BETTER
 from scorekit.errors import ArgumentTypeError, OptionRangeError, UnknownOptionError, shown
 from scorekit.files import Table, file_ending, read_table, replacing, require_writable, write_table
 from scorekit.terminal import aligned, one_line
@@ -81,7 +80,6 @@ def compare_file(arguments: argparse.Namespace) -> Compared:
     table = read_table(arguments.file)
     labels = [arguments.variant, *arguments.item, *arguments.by, *arguments.cluster]
     frame, notes = _readable(table, labels, [name.removesuffix("_score") for name in arguments.score])
-    higher = {name.removesuffix("_score") for name in arguments.higher_is_better}
     with ExitStack() as files:
         if ending:
             require_writable(Table(pd.DataFrame()), ending)
@@ -94,7 +92,7 @@ def compare_file(arguments: argparse.Namespace) -> Compared:
             baseline=_baseline(frame, arguments.variant, arguments.baseline),
             by=arguments.by or None,
             cluster=arguments.cluster or None,
-            lower_is_better=(LOWER_IS_BETTER - higher).union(arguments.lower_is_better),
+            lower_is_better=arguments.lower_is_better,
             higher_is_better=arguments.higher_is_better,
         )
         gated = _gated(found, arguments.fail_on_regression)

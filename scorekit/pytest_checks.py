@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from scorekit.analysis.statistics import check_real
-from scorekit.analysis.summary import as_names, read_score, select_scores, summarize
-from scorekit.columns import LOWER_IS_BETTER
+from scorekit.analysis.summary import as_names, read_score, select_scores, summarize, worse_when_higher
 from scorekit.errors import SYNONYMS, ArgumentTypeError, OptionRangeError, ScorekitError
 from scorekit.evals.gates import ROUNDING, Bounds, groups_of
 from scorekit.evals.result import EvalResult
@@ -64,7 +63,7 @@ class Criteria:
         ArgumentTypeError, OptionRangeError, UnknownOptionError, MissingColumnError
             When one is of the wrong kind or out of range, or names a score that the frame does not have.
         """
-        worse = LOWER_IS_BETTER if lower_is_better is None else as_names("lower_is_better", lower_is_better)
+        worse = worse_when_higher(lower_is_better or ())
         lower = frozenset(name.removesuffix("_score") for name in worse)
         rates, bounds = _named(frame, "pass_rate", pass_rate), _named(frame, "thresholds", thresholds)
         names = as_names("gates", gates or [])

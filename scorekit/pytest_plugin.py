@@ -192,7 +192,7 @@ def assert_evals(
         The share of rows of a checked score that may be unscored, 0 to 1. The default allows none: a mean over the rows that are left would pass for one
         over all. Scores that nothing here names are in the table with their unscored rows, and not checked.
     lower_is_better
-        The scores that are worse when higher; None takes the shipped ones (toxicity, bias, hallucination). All others are taken for better when higher.
+        Names of scores that are worse when higher, beside the shipped ones. All others are taken for better when higher.
     name
         Tells several checks of one test apart, in the table, in JUnit and in the baseline.
 

@@ -402,7 +402,9 @@ def test_pass_rate_of_a_score_that_is_worse_when_higher_counts_rows_at_or_below(
         "    row 2: 0.9  o2",
     ]
     assert_evals(frame([0.1, 0.0, 0.9], "latency"), pass_rate={"latency": (0.1, 0.6)}, lower_is_better=["latency"])
-    assert len(message_of(frame([0.1, 0.0, 0.9], "toxicity"), pass_rate={"toxicity": (0.2, 0.5)}, lower_is_better=())) == 3
+    assert_evals(
+        frame([0.1, 0.0, 0.9], "toxicity"), pass_rate={"toxicity": (0.1, 0.6)}, lower_is_better=["latency"]
+    )  # the shipped names stay
 
 
 def test_gate_of_a_score_that_is_worse_when_higher_wants_0():

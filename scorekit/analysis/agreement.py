@@ -15,7 +15,7 @@ from scorekit.analysis.labels import BINARY, MISSING, UNSURE, match_classes, rea
 from scorekit.analysis.rates import more_labels
 from scorekit.analysis.remarks import sentences
 from scorekit.analysis.statistics import check_confidence, check_whole
-from scorekit.analysis.summary import as_names, column_labels, pick
+from scorekit.analysis.summary import column_labels, pick, worse_when_higher
 from scorekit.analysis.verdicts import (
     METHODS,
     Bootstrap,
@@ -29,7 +29,7 @@ from scorekit.analysis.verdicts import (
     read_verdicts,
     unlabelled_counts,
 )
-from scorekit.columns import LOWER_IS_BETTER, require_frame
+from scorekit.columns import require_frame
 from scorekit.errors import ColumnConflictError, OptionRangeError, UnknownOptionError, listed
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def agreement(
     labels: Mapping[Any, str | None] | None = None,
     unsure: Unsure = "exclude",
     reference: Reference = "first",
-    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+    lower_is_better: Collection[str] = (),
     mixed_judges: bool = False,
     confidence: float = 0.95,
     resamples: int = 2000,
@@ -223,7 +223,7 @@ def agreement(
     reference
         Of several raters: ``"first"`` compares the score with the first one, ``"majority"`` with the label that most of them gave (a tie is unsure).
     lower_is_better
-        Names of the scores that are worse when higher.
+        Names of scores that are worse when higher, beside the shipped ones.
     mixed_judges
         Whether scores of several judges may be taken together. They err differently, so that one TPR and TNR describe none of them.
     confidence
@@ -288,7 +288,7 @@ def agreement(
     if not raters:
         raise OptionRangeError.from_value("human", human, "the name of a column of labels, or a list of such names")
     columns = [pick(frame, rater, "agreement", "human") for rater in raters]
-    verdicts = read_verdicts(frame, score, threshold, as_names("lower_is_better", lower_is_better))
+    verdicts = read_verdicts(frame, score, threshold, worse_when_higher(lower_is_better))
     if verdicts.label in raters:
         msg = f"agreement: {verdicts.column!r} is given as the score and as a human label; name two columns."
         raise ColumnConflictError(msg)

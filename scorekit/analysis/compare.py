@@ -35,7 +35,7 @@ def compare(
     by: Hashable | Sequence[Hashable] | None = None,
     cluster: Hashable | Sequence[Hashable] | None = None,
     tie: float | Mapping[str, float] = 0.0,
-    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+    lower_is_better: Collection[str] = (),
     higher_is_better: Collection[str] = (),
     mixed_judges: bool = False,
     confidence: float = 0.95,
@@ -185,6 +185,7 @@ def _directions(names: Sequence[str], lower: Sequence[str], higher: Sequence[str
     if both := sorted(low & high):
         msg = f"compare: {listed(both)} cannot be better both when lower and when higher; name it in lower_is_better= or in higher_is_better=."
         raise OptionRangeError(msg)
+    low |= LOWER_IS_BETTER - high
     return {name: "lower" if name in low else "higher" if name in high | HIGHER_IS_BETTER else "" for name in names}
 
 

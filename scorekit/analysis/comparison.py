@@ -103,8 +103,14 @@ class Comparison:
         return sentences(self)
 
     def level(self, score: str) -> float:
-        """Return the level at which one comparison of a score is planned: ``1 - confidence`` shared by all that Holm's correction counts."""
-        tested = int(self.summary.loc[self.summary["score"] == score, "p"].notna().sum())
+        """Return the level at which one comparison of a score is planned: ``1 - confidence`` shared by all that Holm's correction counts.
+
+        Raises
+        ------
+        UnknownOptionError
+            When there is no such score.
+        """
+        tested = int(self.summary.loc[self.summary["score"] == self._named(score), "p"].notna().sum())
         return (1 - self.confidence) / max(tested, 1)
 
     def items_needed(self, power: float = 0.8, difference: float | Mapping[str, float] | None = None) -> pd.DataFrame:
@@ -178,13 +184,17 @@ class Comparison:
         """Return the rows that gain most against the baseline, the best first; otherwise as `regressions`."""
         return self._moved("win", n, score, variant)
 
+    def _named(self, score: str) -> str:
+        """Return the name of a score, without the ending of its column."""
+        name = score if score in self.scores else str(score).removesuffix("_score")
+        if name not in self.scores:
+            raise UnknownOptionError.from_value("score", score, self.scores)
+        return name
+
     def _moved(self, outcome: str, n: int, score: str | None, variant: object) -> pd.DataFrame:
         """Return the rows with the largest differences that have one outcome."""
         most = check_whole("n", n, 1)
-        name = self.scores[0] if score is None else score
-        name = name if name in self.scores else str(name).removesuffix("_score")
-        if name not in self.scores:
-            raise UnknownOptionError.from_value("score", score, self.scores)
+        name = self._named(self.scores[0] if score is None else score)
         chosen = (self.rows[f"{name}_outcome"] == outcome).to_numpy(dtype=bool, na_value=False)
         if variant is not None:
             if variant not in self.variants:

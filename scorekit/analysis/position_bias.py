@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from scorekit.analysis.rates import wilson_interval
+from scorekit.analysis.statistics import check_confidence
 from scorekit.columns import require, require_frame
+from scorekit.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +20,7 @@ class PositionBias(NamedTuple):
     ----------
     first
         Share of the rows in which the output shown first won in both orders; NaN without rows.
-    low, high
+    ci_low, ci_high
         The ends of Wilson's interval of ``first``.
     last
         Share of the rows in which the output shown last won in both orders.
@@ -29,8 +31,8 @@ class PositionBias(NamedTuple):
     """
 
     first: float
-    low: float
-    high: float
+    ci_low: float
+    ci_high: float
     last: float
     agreed: float
     n: int
@@ -39,8 +41,8 @@ class PositionBias(NamedTuple):
 def position_bias(df: pd.DataFrame, /, name: str = "preference", *, confidence: float = 0.95) -> PositionBias:
     """Return how often the place where an output was shown decided, in a frame that `score_preference` has scored.
 
-    A judge without such a bias gives ``first`` and ``last`` alike, both small. Where ``first`` is large, preferences of one order alone would be those of
-    the place; asked in both orders they became ties.
+    A judge without such a bias gives ``first`` and ``last`` alike; both are small where it is steady. Where ``first`` is large,
+    preferences of one order alone would be those of the place; asked in both orders they became ties.
 
     Parameters
     ----------
@@ -54,14 +56,14 @@ def position_bias(df: pd.DataFrame, /, name: str = "preference", *, confidence: 
     Returns
     -------
     PositionBias
-        Rows whose outputs are equal, or that have no score, do not count.
+        Rows whose outputs are equal, or that have no score, do not count; a row that was asked ``repeats=`` times counts once.
 
     Raises
     ------
     MissingColumnError
         When the frame has no such verdicts.
-    OptionRangeError
-        When ``confidence`` is not between 0 and 1.
+    ArgumentTypeError, OptionRangeError
+        When ``name`` is no text; when ``confidence`` is not between 0 and 1.
 
     Examples
     --------
@@ -72,6 +74,9 @@ def position_bias(df: pd.DataFrame, /, name: str = "preference", *, confidence: 
     (0.25, 0.0, 0.75, 4)
     """
     require_frame(df, "position_bias")
+    check_confidence(confidence)
+    if not isinstance(name, str):
+        raise ArgumentTypeError.from_value("name", name, "a scorer's name")
     name = name.removesuffix("_score")
     first, second = (require(df, f"{name}_{order}_order", "position_bias") for order in ("first", "second"))
     there = first.notna() & second.notna()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from scorekit.analysis.statistics import check_confidence, check_real, describe_groups
-from scorekit.columns import require, require_frame, score_names
+from scorekit.columns import LOWER_IS_BETTER, require, require_frame, score_names
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, listed, nearest
 from scorekit.texts import without_surrogates
 
@@ -160,6 +160,11 @@ def as_names(option: str, names: str | Iterable[str]) -> list[str]:
         if not isinstance(name, str):
             raise ArgumentTypeError.from_value(f"Each name in {option}", name, "a text")
     return found
+
+
+def worse_when_higher(names: str | Iterable[str]) -> frozenset[str]:
+    """Return the names of the scores that are worse when higher: the shipped ones, and those that ``lower_is_better`` names beside them."""
+    return LOWER_IS_BETTER.union(as_names("lower_is_better", names))
 
 
 def column_labels(df: pd.DataFrame, given: object) -> list[Hashable]:

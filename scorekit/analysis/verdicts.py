@@ -18,7 +18,7 @@ from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColum
 from scorekit.texts import without_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Collection, Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,7 +59,7 @@ class Verdicts(NamedTuple):
         return np.where(np.isnan(numbers), MISSING, np.where(passes, 0, 1)).astype(np.int64)
 
 
-def read_verdicts(df: pd.DataFrame, score: Hashable, threshold: float | None, lower_is_better: Sequence[str]) -> Verdicts:
+def read_verdicts(df: pd.DataFrame, score: Hashable, threshold: float | None, lower_is_better: Collection[str]) -> Verdicts:
     """Return the column that ``score`` names, directly or as a scorer, with the threshold that holds for it.
 
     Raises

@@ -6,8 +6,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scorekit.analysis.statistics import check_whole
-from scorekit.analysis.summary import as_names, summarize
-from scorekit.columns import LOWER_IS_BETTER, require
+from scorekit.analysis.summary import summarize, worse_when_higher
+from scorekit.columns import require
 from scorekit.errors import ArgumentTypeError
 from scorekit.evals.gates import Bounds, gates_frame, groups_of, read_thresholds, thresholds_frame, typed_rows, verdict_of
 from scorekit.evals.items import Layout, item_ids
@@ -38,7 +38,7 @@ def run_evals(
     judge: JudgeLike | None = None,
     input: str = "input",  # noqa: A002  (the column's name is the keyword, as in scorers)
     item: Hashable | None = None,
-    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+    lower_is_better: Collection[str] = (),
     progress: bool = True,
     **columns: Hashable,
 ) -> EvalResult:
@@ -74,7 +74,7 @@ def run_evals(
     item
         The column that tells items apart: no id is missing or there twice. None adds, with several targets, a column ``item`` with the index's labels.
     lower_is_better
-        The scores that are worse when higher; by default those of the shipped ones that are.
+        Names of scores that are worse when higher, beside the shipped ones.
     progress
         Show a bar when it takes more than 2 seconds.
     **columns
@@ -142,7 +142,7 @@ def run_evals(
     _refuse_unread(columns, jobs)
     run = Run(layout, list(targets.values()), input, jobs, on_item_complete)
     run.rehearse()
-    worse = frozenset(as_names("lower_is_better", lower_is_better))
+    worse = worse_when_higher(lower_is_better)
     bounds = read_thresholds(thresholds or {}, run.names, worse)
     if judge is None and any(job.judged and not job.has_judge for job in jobs):
         warn_if_local()

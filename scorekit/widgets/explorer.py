@@ -13,8 +13,8 @@ import pandas as pd
 import traitlets
 
 from scorekit.analysis.statistics import check_whole
-from scorekit.analysis.summary import as_names, pick, summarize
-from scorekit.columns import LOWER_IS_BETTER, joined, require_frame
+from scorekit.analysis.summary import pick, summarize, worse_when_higher
+from scorekit.columns import joined, require_frame
 from scorekit.errors import ArgumentTypeError, ScorekitError, UnknownOptionError
 from scorekit.pipeline import WRITES_REACH
 from scorekit.texts import without_surrogates
@@ -46,7 +46,7 @@ def explore(
     tags: Iterable[str] = (),
     save: str | os.PathLike[str] | None = None,
     agreement: Agreement | Callable[[pd.DataFrame], Agreement] | None = None,
-    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+    lower_is_better: Collection[str] = (),
     seed: int = 0,
 ) -> Explorer:
     """Return a view of a scored frame in which to brush the scores, read the rows and write down what is wrong.
@@ -77,7 +77,7 @@ def explore(
         score="relevancy_score", human="label", threshold=0.5)``), which is called anew whenever a label changes; as long as there are too few
         labels, the view says so. A click on a cell of its matrix opens the rows.
     lower_is_better
-        Names of the scores that are worse when higher.
+        Names of scores that are worse when higher, beside the shipped ones.
     seed
         Of the order ``"random"``.
 
@@ -121,7 +121,7 @@ def explore(
         scores=scores,
         by=by,
         roles=roles,
-        lower_is_better=frozenset(as_names("lower_is_better", lower_is_better)),
+        lower_is_better=worse_when_higher(lower_is_better),
     )
     return Explorer(
         rows,

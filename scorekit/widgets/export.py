@@ -36,7 +36,7 @@ def export_html(
     view: Explorer | SideBySide | pd.DataFrame,
     path: str | os.PathLike[str],
     *,
-    title: str = "Error analysis",
+    title: str | None = None,
     most_rows: int = 5_000,
     **options: Any,
 ) -> Path:
@@ -49,7 +49,7 @@ def export_html(
     path
         The file to write; replaced when it is there.
     title
-        The page's heading.
+        The page's heading; by default "Error analysis", or "Comparison of variants".
     most_rows
         Rows written at most, the first in the order of reading; the page says how many were left out. Filters that leave a row out do not: they
         are the page's too, and can be taken away there.
@@ -83,6 +83,7 @@ def export_html(
         raise ArgumentTypeError(msg)
     shown = explore(view, **options) if isinstance(view, pd.DataFrame) else view
     most = check_whole("most_rows", most_rows, 1)
+    title = title if title is not None else "Comparison of variants" if isinstance(shown, SideBySide) else "Error analysis"
     target = checked_path(path, title)
     if isinstance(shown, Explorer):
         payload, total, code, start = static_payload(shown, most), len(shown.rows), "explorer.js", START % ("mount", "staticModel")

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from scorekit.analysis.statistics import check_real, check_whole
-from scorekit.analysis.summary import Groups, as_names, column_labels, group_rows, read_score, select_scores
-from scorekit.columns import HIGHER_IS_BETTER, LOWER_IS_BETTER, require, require_frame
+from scorekit.analysis.summary import Groups, column_labels, group_rows, read_score, select_scores, worse_when_higher
+from scorekit.columns import HIGHER_IS_BETTER, require, require_frame
 from scorekit.errors import ArgumentTypeError, MissingColumnError, OptionRangeError, UnknownOptionError, listed
 from scorekit.widgets.looks import FAINT, PALETTE, cell_label, escaped, finish, in_lines, joined_names, labels_at, largest, option_columns
 from scorekit.widgets.panels import Mode, Panel, bin_scores
@@ -51,7 +51,7 @@ def figure_scores(
     bins: int = 20,
     layout: Layout = "auto",
     most_groups: int = 12,
-    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+    lower_is_better: Collection[str] = (),
 ) -> go.Figure:
     """Return the distribution of every score as a plotly figure.
 
@@ -73,7 +73,7 @@ def figure_scores(
     most_groups
         Groups drawn at most, the largest first; the title says how many were left out.
     lower_is_better
-        Names of the scores that are worse when higher. The titles tell the direction of these and of the shipped scores, of no others.
+        Names of scores that are worse when higher, beside the shipped ones. The titles tell the direction of these and of the shipped scores, of no others.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def figure_scores(
     most_groups = check_whole("most_groups", most_groups, 1)
     if layout not in LAYOUTS:
         raise UnknownOptionError.from_value("layout", layout, LAYOUTS)
-    worse = as_names("lower_is_better", lower_is_better)
+    worse = worse_when_higher(lower_is_better)
     names = select_scores(frame, scores, "figure_scores")
     keys = column_labels(frame, by)
     columns = option_columns(frame, by, "figure_scores", "by")
@@ -156,7 +156,7 @@ def figure_statements(
     by: Hashable | Sequence[Hashable] | None = None,
     label: Hashable | Sequence[Hashable] | None = None,
     most: int = 40,
-    lower_is_better: Collection[str] = LOWER_IS_BETTER,
+    lower_is_better: Collection[str] = (),
 ) -> go.Figure:
     """Return the verdicts on each row's statements, or each group's, as stacked bars.
 
@@ -173,7 +173,7 @@ def figure_statements(
     most
         Bars drawn at most, the worst first; the title says of how many.
     lower_is_better
-        Names of the scores for which "yes" is the bad verdict. For scores that are neither among these nor shipped the figure does not say
+        Names of scores for which "yes" is the bad verdict, beside the shipped ones. For scores that are neither among these nor shipped the figure does not say
         what is good: fewest "yes" come first.
 
     Returns
@@ -203,7 +203,7 @@ def figure_statements(
     most = check_whole("most", most, 1)
     if not isinstance(name, str):
         raise ArgumentTypeError.from_value("name", name, "a scorer's name")
-    lower = name in as_names("lower_is_better", lower_is_better)
+    lower = name in worse_when_higher(lower_is_better)
     counts = _verdict_counts(frame, name)
     totals = np.sum(list(counts.values()), axis=0)
     bare = int((totals == 0).sum())

@@ -14,6 +14,7 @@ import ipywidgets
 
 from scorekit.columns import LOWER_IS_BETTER, require, require_frame
 from scorekit.errors import ArgumentTypeError, OptionRangeError, UnknownOptionError, shown
+from scorekit.pipeline import WRITES_REACH
 from scorekit.run import ScoreResult, run_one
 from scorekit.texts import is_missing, without_surrogates
 from scorekit.widgets.controls import Control, cell_text, field_of, in_a_grid, in_a_row, text_area
@@ -91,7 +92,7 @@ def playground(scorer: ScorerLike, /, df: pd.DataFrame | None = None, *, judge: 
     form.check_columns(df, places)
     for name in () if form.needs else places:
         require(df, places[name], form.label, name)
-    return Playground(form, tuple(places), judge=judge, df=df, columns=places)
+    return Playground(form, tuple(places), judge=judge, df=df.copy(deep=WRITES_REACH), columns=places)
 
 
 class Playground(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types

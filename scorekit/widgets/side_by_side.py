@@ -170,6 +170,13 @@ class SideBySide(anywidget.AnyWidget):
         """Take all filters away."""
         self.filters = {}
 
+    def undo(self) -> None:
+        """Take back the last vote, and open its pair where it is one of this score and variant."""
+        back = self.marks.undo()
+        if back is not None and self._number(back) >= 0:
+            self.row = self._number(back)
+        self._vote_changed()
+
     # --- what is observed
 
     @traitlets.validate("filters")
@@ -268,10 +275,7 @@ class SideBySide(anywidget.AnyWidget):
             self.marks.label(int(self.pairs.places[self.row]), message["vote"])
             self._vote_changed()
         elif do == "undo":
-            back = self.marks.undo()
-            if back is not None and self._number(back) >= 0:
-                self.row = self._number(back)
-            self._vote_changed()
+            self.undo()
 
     # --- what follows from it
 

@@ -867,3 +867,9 @@ def test_compare_of_texts_with_a_lone_surrogate_shows_itself(column):
     assert found.summary["n_pairs"].tolist() == [2]
     repr(found).encode()
     found._repr_html_().encode()
+
+
+def test_compare_names_of_lower_is_better_stand_beside_the_shipped_ones_and_higher_is_better_overrides_them():
+    df = long({"a": [0.1, 0.2, 0.3], "b": [0.2, 0.3, 0.4]}).rename(columns={"relevancy_score": "toxicity_score"})
+    assert of(df, lower_is_better=["cost"]).better == {"toxicity": "lower"}
+    assert of(df, higher_is_better=["toxicity"]).better == {"toxicity": "higher"}

@@ -144,8 +144,9 @@ def serve() -> Iterator[Server]:
             f"--ServerApp.root_dir={folder}", "--IdentityProvider.token=", "--ServerApp.password=", "--ServerApp.disable_check_xsrf=True",
             "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True", "--LabApp.news_url=",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-            # Where the tests are killed before they can end it, it ends itself.
-            "--ServerApp.shutdown_no_activity_timeout=300", "--MappingKernelManager.cull_idle_timeout=300", "--MappingKernelManager.cull_connected=True",
+            # Where the tests are killed before they can end it, it ends itself, first its idle kernels.
+            "--ServerApp.shutdown_no_activity_timeout=300", "--MappingKernelManager.cull_idle_timeout=300", "--MappingKernelManager.cull_interval=60",
+            "--MappingKernelManager.cull_connected=True",
         ]  # fmt: skip
         with (home / "server.log").open("wb") as log:
             process = subprocess.Popen(command, env=_environment(home), stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
