@@ -334,7 +334,9 @@ def test_process_that_has_asked_ends_silently_with_warnings_on(loopback):
         loopback.url,
         PYTHONDEVMODE="1",
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+    # Development mode lets asyncio tell of a callback that took over 0.1 s, as any may on a busy machine.
+    said = [line for line in done.stderr.splitlines() if not (line.startswith("Executing <") and line.endswith(" seconds"))]
+    assert (done.returncode, done.stdout, said) == (0, "end\n", [])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
