@@ -2,7 +2,8 @@
 
 A real JupyterLab in headless Chromium, a kernel and a notebook for each line. Times are taken in the browser: from the run of the cell, the key or the
 move of the mouse to the change of the page, the way to Python and back included. The alternative is one plotly FigureWidget with the same scores,
-binned by numpy, a subplot each, and a callback that shows the first 25 rows of what is brushed.
+binned by numpy, a subplot each, and a callback that shows the first 25 rows of what is brushed. Its first view has the import of plotly in it, as it has
+for whoever uses it; hovering is switched off in it, because a hover's message overwrites a brush's that is not sent yet, and brushes got lost.
 """
 
 from __future__ import annotations
