@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+OLD_PANDAS: Final = pd.__version__.startswith("2.")
 NUMBERS: Final = ("mean", "ci_low", "ci_high", "n", "unscored", "errors", "min", "median", "max", "judges")
 
 
@@ -271,6 +272,10 @@ def _codes(column: pd.Series[Any]) -> NDArray[np.intp]:
         # Categories without rows get no number: a product of many would not fit an integer.
         codes = column.cat.remove_unused_categories().cat.codes.to_numpy().astype(np.intp)
     else:
+        if OLD_PANDAS and column.dtype == object:  # it takes all texts with a lone surrogate for one
+            column = column.map(
+                lambda cell: cell.encode("utf-8", "surrogatepass") if isinstance(cell, str) and not cell.isascii() else cell
+            )
         try:
             codes = pd.factorize(column)[0]
         except (TypeError, NotImplementedError) as error:

@@ -1,5 +1,6 @@
 """Paired differences: resamples, BCa, sign flips, McNemar, Holm and power, beside scipy, statsmodels and plain numpy, by hand and by simulation."""
 
+import inspect
 import math
 from itertools import product
 
@@ -16,6 +17,11 @@ from scorekit.analysis.resampling import all_flipped_sums, bootstrap_sums, flipp
 from scorekit.errors import ArgumentTypeError, OptionRangeError
 
 NAN = float("nan")
+
+
+def seeded(generator):
+    """Return the argument by which this scipy takes a generator: ``rng`` from 1.15 on."""
+    return {"rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state": generator}
 
 
 def counts_of(n, resamples, seed):
@@ -131,14 +137,16 @@ def test_bca_equals_plain_numpy_on_the_same_resamples(n, draw):
 def test_bca_equals_scipys_on_the_same_resamples(confidence):
     x = np.random.default_rng(4).beta(5, 1, 60) - 0.7
     found = stats.bootstrap(
-        (x,), np.mean, method="BCa", n_resamples=3000, confidence_level=confidence, rng=np.random.default_rng(9)
+        (x,), np.mean, method="BCa", n_resamples=3000, confidence_level=confidence, **seeded(np.random.default_rng(9))
     ).confidence_interval
     assert bca_intervals(x[:, None], confidence=confidence, resamples=3000, seed=9)[0] == pytest.approx(tuple(found), abs=1e-12)
 
 
 def test_bca_of_many_rows_is_near_scipys_on_other_resamples():
     x = np.random.default_rng(2).exponential(size=1500)
-    expected = stats.bootstrap((x,), np.mean, method="BCa", n_resamples=4000, batch=100, rng=np.random.default_rng(1)).confidence_interval
+    expected = stats.bootstrap(
+        (x,), np.mean, method="BCa", n_resamples=4000, batch=100, **seeded(np.random.default_rng(1))
+    ).confidence_interval
     # A quantile at 2.5 % of 4,000 resamples is known to 0.07 deviations of the mean, 0.026: twice two of them apart at most.
     assert bca_intervals(x[:, None], resamples=4000, seed=3)[0] == pytest.approx(tuple(expected), abs=0.007)
 
