@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from scorekit.analysis.statistics import check_real
-from scorekit.analysis.summary import Groups, column_labels, group_rows, pick
-from scorekit.columns import require
+from scorekit.analysis.summary import Groups, column_labels, group_rows, judge_counts, pick
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, OptionRangeError, UnknownOptionError, listed, shown
-from scorekit.texts import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -238,10 +236,7 @@ def judges_of(df: pd.DataFrame, name: str, scored: NDArray[np.bool_], *, mixed: 
     ColumnConflictError
         When they are several, unless ``mixed`` allows it.
     """
-    column = f"{name}_judge"
-    if column not in df.columns:
-        return ()
-    counts = require(df, column, WHO)[scored].dropna().map(lambda judge: without_surrogates(str(judge))).value_counts().sort_index()
+    column, counts = f"{name}_judge", judge_counts(df, name, scored, WHO)
     names = tuple(map(str, counts.index))
     if len(names) > 1 and not mixed:
         found = ", ".join(f"{shown(judge)!r} ({count:,} rows)" for judge, count in counts.items())

@@ -235,6 +235,15 @@ def read_score(df: pd.DataFrame, name: str) -> NDArray[np.float64]:
     return df[f"{name}_score"].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+def judge_counts(df: pd.DataFrame, name: str, scored: NDArray[np.bool_], who: str) -> pd.Series[int]:
+    """Return how many of the scored rows each judge gave, by the judges' names in order; empty where the frame does not say."""
+    column = f"{name}_judge"
+    if column not in df.columns:
+        return pd.Series(dtype="int64")
+    cells = require(df, column, who)[scored].dropna()
+    return cells.map(lambda judge: without_surrogates(str(judge))).value_counts().sort_index()
+
+
 class Groups(NamedTuple):
     """Which group each row belongs to, by number, and the first row of each group."""
 

@@ -13,9 +13,9 @@ import pandas as pd
 from scorekit.analysis.labels import BINARY, MISSING, UNSURE
 from scorekit.analysis.rates import kappa, kappa_interval, ppi_rate, rogan_gladen, threshold_curve, wilson_interval
 from scorekit.analysis.statistics import check_real
+from scorekit.analysis.summary import judge_counts
 from scorekit.columns import require
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, shown
-from scorekit.texts import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Sequence
@@ -132,11 +132,8 @@ def judges_of(df: pd.DataFrame, verdicts: Verdicts, *, mixed: bool) -> tuple[str
     ColumnConflictError
         When they are several, unless ``mixed`` allows it.
     """
-    column = f"{verdicts.column.removesuffix('_score')}_judge"
-    if column not in df.columns:
-        return ()
-    cells = require(df, column, "agreement")[verdicts.cells.notna().to_numpy(dtype=bool)]
-    counts = cells.dropna().map(lambda judge: without_surrogates(str(judge))).value_counts().sort_index()
+    name = verdicts.column.removesuffix("_score")
+    column, counts = f"{name}_judge", judge_counts(df, name, verdicts.cells.notna().to_numpy(dtype=bool), "agreement")
     names = tuple(map(str, counts.index))
     if len(names) > 1 and not mixed:
         found = ", ".join(f"{shown(name)!r} ({count:,} rows)" for name, count in counts.items())
