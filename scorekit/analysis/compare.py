@@ -13,9 +13,9 @@ from scorekit.analysis.pair_tables import Scored, counts_table, key_table, row_t
 from scorekit.analysis.paired import LEAST_RESAMPLES, describe_samples
 from scorekit.analysis.pairing import arrange, find_baseline, is_binary, judges_of, read_margin, refuse_infinite
 from scorekit.analysis.statistics import check_confidence, check_whole
-from scorekit.analysis.summary import as_names, pick, read_score, select_scores
-from scorekit.columns import HIGHER_IS_BETTER, LOWER_IS_BETTER, require_frame
-from scorekit.errors import OptionRangeError, listed, shown
+from scorekit.analysis.summary import as_names, directions, pick, read_score, select_scores
+from scorekit.columns import require_frame
+from scorekit.errors import OptionRangeError, shown
 from scorekit.pipeline import WRITES_REACH
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def compare(
     )
     names = select_scores(frame, _names(score), "compare")
     margins = read_margin("tie", tie, names)
-    better = _directions(names, as_names("lower_is_better", lower_is_better), as_names("higher_is_better", higher_is_better))
+    better = directions(names, as_names("lower_is_better", lower_is_better), as_names("higher_is_better", higher_is_better), "compare")
     table = arrange(frame, variant, item, by, cluster)
     base = find_baseline(table.labels, baseline)
     others = [place for place in range(len(table.labels)) if place != base]
@@ -171,22 +171,6 @@ def _names(score: str | Sequence[str] | None) -> list[str] | None:
     if not names:
         raise OptionRangeError.from_value("score", score, "at least one name, or None for all")
     return names
-
-
-def _directions(names: Sequence[str], lower: Sequence[str], higher: Sequence[str]) -> dict[str, str]:
-    """Return the direction of each score: higher, lower, or none.
-
-    Raises
-    ------
-    OptionRangeError
-        When a score is said to be better both ways.
-    """
-    low, high = ({name.removesuffix("_score") for name in given} for given in (lower, higher))
-    if both := sorted(low & high):
-        msg = f"compare: {listed(both)} cannot be better both when lower and when higher; name it in lower_is_better= or in higher_is_better=."
-        raise OptionRangeError(msg)
-    low |= LOWER_IS_BETTER - high
-    return {name: "lower" if name in low else "higher" if name in high | HIGHER_IS_BETTER else "" for name in names}
 
 
 def _read(df: pd.DataFrame, name: str, table: Arrangement, better: str, tie: float, *, mixed: bool) -> Scored:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from scorekit.analysis.statistics import check_confidence, check_real, describe_groups
-from scorekit.columns import LOWER_IS_BETTER, require, require_frame, score_names
+from scorekit.columns import HIGHER_IS_BETTER, LOWER_IS_BETTER, require, require_frame, score_names
 from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, listed, nearest
 from scorekit.texts import without_surrogates
 
@@ -148,6 +148,29 @@ def select_scores(df: pd.DataFrame, scores: str | Iterable[str] | None, who: str
             msg = f"{who}: the column '{name}_score' must hold numbers; its dtype is {column.dtype}. Convert it with pd.to_numeric first."
             raise ArgumentTypeError(msg)
     return list(dict.fromkeys(names))
+
+
+def directions(names: Sequence[str], lower: Sequence[str], higher: Sequence[str], who: str) -> dict[str, str]:
+    """Return the direction of each score, by the shipped lists and the user's, which come first: ``"higher"``, ``"lower"``, or ``""`` for none.
+
+    Raises
+    ------
+    OptionRangeError
+        When a score is said to be better both ways.
+
+    Examples
+    --------
+    >>> directions(["toxicity", "tone", "length"], ["length"], [], "compare")
+    {'toxicity': 'lower', 'tone': 'higher', 'length': 'lower'}
+    """
+    low, high = ({name.removesuffix("_score") for name in given} for given in (lower, higher))
+    if both := sorted(low & high):
+        msg = (
+            f"{who}: {listed(both)} cannot be better both when lower and when higher; name it in lower_is_better= or in higher_is_better=."
+        )
+        raise OptionRangeError(msg)
+    low |= LOWER_IS_BETTER - high
+    return {name: "lower" if name in low else "higher" if name in high | HIGHER_IS_BETTER else "" for name in names}
 
 
 def as_names(option: str, names: str | Iterable[str]) -> list[str]:
