@@ -14,6 +14,7 @@ if _TYPE_CHECKING:
     from scorekit.analysis.position_bias import PositionBias, position_bias
     from scorekit.analysis.self_check import self_check
     from scorekit.analysis.summary import summarize
+    from scorekit.analysis.trend import trend
     from scorekit.columns import bands, read_steps, unnest
     from scorekit.datasets import list_datasets, load_dataset
     from scorekit.errors import ScorekitError
@@ -24,6 +25,12 @@ if _TYPE_CHECKING:
     from scorekit.judge.client import Judge
     from scorekit.judge.local import LocalJudge, LocalJudgeWarning
     from scorekit.judge.prompts import Prompt
+    from scorekit.monitor.calls import LiveCall
+    from scorekit.monitor.channel import LiveStats
+    from scorekit.monitor.live import live
+    from scorekit.monitor.sampling import Sampled, sampled
+    from scorekit.monitor.score_stored import score_stored
+    from scorekit.monitor.store import ScoreStore
     from scorekit.run import ScoreResult, run_one, score
     from scorekit.scorer import Scorer
     from scorekit.scorers.faithfulness import score_faithfulness
@@ -38,6 +45,7 @@ if _TYPE_CHECKING:
     from scorekit.widgets.export import export_html
     from scorekit.widgets.figure_agreement import figure_agreement
     from scorekit.widgets.figure_compare import figure_compare
+    from scorekit.widgets.figure_trend import figure_trend
     from scorekit.widgets.figures import figure_scores, figure_statements
     from scorekit.widgets.playground import Playground, playground
     from scorekit.widgets.side_by_side import SideBySide, side_by_side
@@ -50,12 +58,16 @@ __all__ = [
     "EvalResult",
     "Explorer",
     "Judge",
+    "LiveCall",
+    "LiveStats",
     "LocalJudge",
     "LocalJudgeWarning",
     "Playground",
     "PositionBias",
     "Prompt",
+    "Sampled",
     "ScoreResult",
+    "ScoreStore",
     "ScorekitError",
     "Scorer",
     "SideBySide",
@@ -70,25 +82,30 @@ __all__ = [
     "figure_compare",
     "figure_scores",
     "figure_statements",
+    "figure_trend",
     "generate",
     "list_datasets",
+    "live",
     "load_dataset",
     "playground",
     "position_bias",
     "read_steps",
     "run_evals",
     "run_one",
+    "sampled",
     "score",
     "score_faithfulness",
     "score_hallucination",
     "score_preference",
     "score_relevancy",
+    "score_stored",
     "score_text_difference",
     "score_tone",
     "score_toxicity",
     "self_check",
     "side_by_side",
     "summarize",
+    "trend",
     "unnest",
 ]
 
@@ -98,12 +115,16 @@ _HOMES = {
     "EvalResult": "evals.result",
     "Explorer": "widgets.explorer",
     "Judge": "judge.client",
+    "LiveCall": "monitor.calls",
+    "LiveStats": "monitor.channel",
     "LocalJudge": "judge.local",
     "LocalJudgeWarning": "judge.local",
     "Playground": "widgets.playground",
     "PositionBias": "analysis.position_bias",
     "Prompt": "judge.prompts",
+    "Sampled": "monitor.sampling",
     "ScoreResult": "run",
+    "ScoreStore": "monitor.store",
     "ScorekitError": "errors",
     "Scorer": "scorer",
     "SideBySide": "widgets.side_by_side",
@@ -118,25 +139,30 @@ _HOMES = {
     "figure_compare": "widgets.figure_compare",
     "figure_scores": "widgets.figures",
     "figure_statements": "widgets.figures",
+    "figure_trend": "widgets.figure_trend",
     "generate": "evals.generate",
     "list_datasets": "datasets",
+    "live": "monitor.live",
     "load_dataset": "datasets",
     "playground": "widgets.playground",
     "position_bias": "analysis.position_bias",
     "read_steps": "columns",
     "run_evals": "evals.run_evals",
     "run_one": "run",
+    "sampled": "monitor.sampling",
     "score": "run",
     "score_faithfulness": "scorers.faithfulness",
     "score_hallucination": "scorers.hallucination",
     "score_preference": "scorers.preference",
     "score_relevancy": "scorers.relevancy",
+    "score_stored": "monitor.score_stored",
     "score_text_difference": "scorers.text_difference",
     "score_tone": "scorers.tone",
     "score_toxicity": "scorers.toxicity",
     "self_check": "analysis.self_check",
     "side_by_side": "widgets.side_by_side",
     "summarize": "analysis.summary",
+    "trend": "analysis.trend",
     "unnest": "columns",
 }
 

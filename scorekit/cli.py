@@ -1,4 +1,4 @@
-"""The command line: ``scorekit demo``, ``scorekit score``, ``scorekit compare`` and ``scorekit playground``.
+"""The command line: ``scorekit demo``, ``scorekit score``, ``scorekit compare``, ``scorekit store`` and ``scorekit playground``.
 
 Exit codes: 0; 1 when more rows are in error than ``--max-errors`` allows, a mean misses ``--fail-under`` or ``--max``, or ``--fail-on-regression``
 objects; 2 for wrong use (an unknown scorer, a missing column or file, an
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import pandas as pd
 
 import scorekit
+from scorekit import cli_store
 from scorekit.cli_compare import add_arguments, compare_file
 from scorekit.cli_gates import add_bounds, missed_bounds, read_bounds
 from scorekit.errors import ArgumentTypeError, ScorekitError, UnknownOptionError, shown
@@ -125,6 +126,14 @@ def _parser() -> argparse.ArgumentParser:
     add_arguments(compare)
     compare.set_defaults(run=_compare)
 
+    store = commands.add_parser(
+        "store",
+        help="list, read, export or prune what a store of scores holds",
+        description="A store of scores: what live scoring and store.append have kept.",
+    )
+    cli_store.add_arguments(store)
+    store.set_defaults(run=_store)
+
     playground = commands.add_parser(
         "playground",
         help="open a notebook on which a scorer runs on one row and shows its steps",
@@ -202,6 +211,12 @@ def _score(arguments: argparse.Namespace) -> int:
     return 1 if missed else 0
 
 
+def _store(arguments: argparse.Namespace) -> int:
+    """Show or change what a store holds."""
+    print(cli_store.run_action(arguments))
+    return 0
+
+
 def _compare(arguments: argparse.Namespace) -> int:
     """Compare the variants of a scored file."""
     found = compare_file(arguments)
@@ -261,8 +276,8 @@ def _write(table: Table, scored: pd.DataFrame, written: set[str], ending: str, t
 
 
 def _scorer_names() -> list[str]:
-    """Return what ``-s`` takes: every public ``score_<name>``."""
-    return [name.removeprefix("score_") for name in scorekit.__all__ if name.startswith("score_")]
+    """Return what ``-s`` takes: every public ``score_<name>`` that is a measure; ``score_stored`` runs one."""
+    return [name.removeprefix("score_") for name in scorekit.__all__ if name.startswith("score_") and name != "score_stored"]
 
 
 def _scorer(name: str) -> Callable[..., pd.DataFrame]:

@@ -25,13 +25,15 @@ ERROR_CODES: Final = (
     "judge_error",
     "judge_timeout",
     "target_error",
+    "scorer_error",
     "reply_refused",
     "reply_truncated",
     "reply_invalid",
     "budget_reached",
     "cancelled",
 )
-"""Why a row has no score, as found in ``<name>_error``; ``target_error``: the function that should have given the output raised."""
+"""Why a row has no score, as found in ``<name>_error``; ``target_error``: the function that should have given the output raised;
+``scorer_error``: the scorer itself raised, where it ran in the background (`live`), since anywhere else it raises."""
 
 LOWER_IS_BETTER: Final = frozenset({"toxicity", "bias", "hallucination"})
 """The shipped scores that are worse when higher."""

@@ -10,7 +10,8 @@
     ├── ArgumentTypeError     (TypeError)    an argument is of the wrong kind
     ├── ScorerDefinitionError (TypeError)    a Scorer or Prompt cannot work as it is declared
     ├── StepResultError       (ValueError)   a step returned something that does not fit its rows
-    └── JudgeSetupError       (RuntimeError) no judge can be asked: a key, an address or a stand-in is missing
+    ├── JudgeSetupError       (RuntimeError) no judge can be asked: a key, an address or a stand-in is missing
+    └── StoreError            (RuntimeError) the database of scores cannot be used, or holds something else already
 
 What is wrong with one row is no exception: it is a code in the row's error column (``scorekit.columns.ERROR_CODES``).
 Each exception is also the nearest builtin, so ``except KeyError`` works without importing anything from here.
@@ -121,6 +122,10 @@ class StepResultError(ScorekitError, ValueError):
 
 class JudgeSetupError(ScorekitError, RuntimeError):
     """No judge can be asked."""
+
+
+class StoreError(ScorekitError, RuntimeError):
+    """The database of scores cannot be used, or holds something else already."""
 
 
 def listed(names: Iterable[object], most: int = 12) -> str:

@@ -20,6 +20,7 @@ def clean_environment(monkeypatch, tmp_path):
         if name.startswith(("OPENAI_", "SCOREKIT_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SCOREKIT_CACHE", str(tmp_path / "replies.sqlite3"))
+    monkeypatch.setenv("SCOREKIT_SPILL", str(tmp_path / "spill"))
     forget_warning()
 
 
@@ -33,6 +34,17 @@ def closed_judges():
     here.closers.clear()
     for key in [key for key in here.kept if isinstance(key, tuple) and key[0] in ("engine", "capabilities")]:
         del here.kept[key]
+
+
+@pytest.fixture(autouse=True)
+def ended_live_scoring(clean_environment):
+    """End the background of each test while its folders and settings are there, and begin the next one with none."""
+    yield
+    worker = sys.modules.get("scorekit.monitor.worker")
+    if worker is not None:
+        worker.close(1.0)
+        worker._state = worker._State()
+        worker._channels.clear()
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import scorekit
 ROOT = Path(scorekit.__file__).parent
 ROOMS = [
     "errors", "columns", "texts", "languages", "sentences", "datasets", "judge", "progress", "trace", "pipeline", "drive", "declaration", "scorer", "scorers", "run",
-    "estimate", "analysis", "evals", "monitor", "widgets", "files", "terminal", "cli_playground", "cli_gates", "cli_compare", "cli", "pytest_checks", "pytest_plugin", "testing",
+    "estimate", "analysis", "evals", "monitor", "widgets", "files", "terminal", "cli_playground", "cli_gates", "cli_compare", "cli_store", "cli", "pytest_checks", "pytest_plugin", "testing",
 ]  # fmt: skip
-"""DESIGN's rooms in its order, with those that it does not name (languages, sentences, progress, trace, pipeline, drive, declaration, estimate, files, terminal, cli_playground, cli_gates, cli_compare, pytest_checks) in their places."""
+"""DESIGN's rooms in its order, with those that it does not name (languages, sentences, progress, trace, pipeline, drive, declaration, estimate, files, terminal, cli_playground, cli_gates, cli_compare, cli_store, pytest_checks) in their places."""
 
 FOR_TYPES_ALONE = {("declaration", "scorer")}
 """Imports that would point the other way, were they not made for type checkers alone."""

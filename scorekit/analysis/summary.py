@@ -56,7 +56,8 @@ def summarize(
 
         - ``mean``, ``ci_low``, ``ci_high`` (float64): of the rows that have a score; Student's t interval, see
           `scorekit.analysis.statistics.mean_interval`. The ends are NaN where fewer than two rows have a score or all scores are equal.
-        - ``n``, ``unscored`` (int64): rows with and without a score.
+        - ``n``, ``unscored`` (int64): rows with and without a score. A row that has neither a score nor an error code, though the score has an error
+          column, was never put to the scorer (live scoring samples each by its own rate) and counts as neither.
         - ``errors`` (string): error codes with their counts, most frequent first, ``"judge_timeout: 3, not_scorable: 1"``; empty if none.
         - ``min``, ``median``, ``max`` (float64).
         - ``judges`` (string): who judged these rows. More than one name means that the mean mixes judges. Empty for code scorers.
@@ -321,7 +322,7 @@ def _describe(df: pd.DataFrame, name: str, groups: Groups, confidence: float, sc
     scores = read_score(df, name)
     found = describe_groups(scores, groups.codes, groups.total, confidence=confidence)
     low, high = _cut(found.low, found.high, scores, scale)
-    rows = np.bincount(groups.codes, minlength=groups.total)
+    rows = np.bincount(groups.codes[_asked(df, name, scores)], minlength=groups.total)
     texts = ("errors", f"{name}_error", "{text}: {n}"), ("judges", f"{name}_judge", "{text}")
     return {
         "mean": found.mean,
@@ -334,6 +335,14 @@ def _describe(df: pd.DataFrame, name: str, groups: Groups, confidence: float, sc
         "max": found.most,
         **{key: _counted(df, column, groups, form) for key, column, form in texts},
     }
+
+
+def _asked(df: pd.DataFrame, name: str, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which rows were put to a scorer: where it has a column of errors, those with a score or an error."""
+    column = f"{name}_error"
+    if column not in df.columns:
+        return np.ones(len(df), dtype=np.bool_)
+    return ~np.isnan(scores) | require(df, column, "summarize").notna().to_numpy(dtype=np.bool_)
 
 
 def _cut(

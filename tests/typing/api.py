@@ -52,6 +52,31 @@ long: pd.DataFrame = sk.generate(df, prompts={"short": "Briefly: {{ input }}"}, 
 result: sk.EvalResult = sk.run_evals(["q"], target=str.upper, scorers=[sk.score_tone], thresholds={"tone": {"min": 0.5}})
 preferred: pd.DataFrame = sk.score_preference(df, output_a="old", output_b="new", judge=judge)
 bias: float = sk.position_bias(preferred).first
+store = sk.ScoreStore("scores.db", max_age_days=90)
+new: int = store.append(scored, run="v2", entity_type="agent", entity_id="support", created_at="2026-11-30")
+kept: pd.DataFrame = store.read(scorer=["relevancy", "tone"], since="2026-11-01", limit=100)
+gone: int = store.delete(run="v1")
+
+
+@sk.live(scorers={"relevancy": sk.sampled(sk.score_relevancy, rate=0.5), "tone": sk.score_tone}, store=store, when=lambda call: call.error is None)
+def agent(question: str, *, user: str = "nobody") -> str:
+    with sk.live.step("retrieve", input=question) as step:
+        step.output = question
+    return question
+
+
+@sk.live(scorers={"tone": sk.score_tone}, store=store, worker="process", full="block")
+async def streaming(question: str) -> str:
+    return question
+
+
+answered: str = agent("Why?", user="somebody")
+agent(1)  # type: ignore[arg-type]  # a decorated function keeps its types
+flushed: bool = sk.live.flush(1.0)
+dropped: int = sk.live.stats().dropped
+drifted: pd.DataFrame = sk.trend(kept, by="day", reference=7)
+over_time: go.Figure = sk.figure_trend(kept, by="hour")
+later: pd.DataFrame = sk.score_stored(store, sk.score_tone, where={"run": "v2"})
 distribution: go.Figure = sk.figure_scores(scored, by="variant", bins=10)
 verdicts: go.Figure = sk.figure_statements(scored, "relevancy", by=["variant", "language"])
 has_link = sk.Scorer(

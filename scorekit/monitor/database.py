@@ -1,0 +1,252 @@
+"""The process's connection to the database of a store: opened, locked, migrated, and its errors made ours."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from scorekit.errors import StoreError
+from scorekit.monitor.places import file_of, hidden
+from scorekit.monitor.schema import MIGRATIONS, SCHEMA, SCORES, scores_table
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+BUSY_S: Final = 30.0
+"""How long a writer of an SQLite file waits for other processes."""
+
+STATEMENT_S: Final = 60
+CONNECT_S: Final = 5
+"""How long one statement may take in PostgreSQL, and connecting to it."""
+
+FORK_S: Final = 5.0
+"""How long a fork waits for statements that run."""
+
+LOCK: Final = 0x5C0_4E_417
+"""PostgreSQL's advisory lock that is held while tables are made."""
+
+
+class _ForkGate:
+    """Lets the process fork only while no SQLite call runs: a child would inherit SQLite's own locks in a locked state.
+
+    A fork waits for running calls, `FORK_S` at most.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition(threading.Lock())
+        self._inside = 0
+        self._forking = False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._forking)
+            self._inside += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._changed:
+            self._inside -= 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Wait until nobody is inside, and let nobody in."""
+        with self._changed:
+            self._forking = True
+            self._changed.wait_for(lambda: not self._inside, FORK_S)
+
+    def open(self) -> None:
+        """Let them in again."""
+        with self._changed:
+            self._forking = False
+            self._changed.notify_all()
+
+
+_GATE: Final = _ForkGate()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_GATE.close, after_in_parent=_GATE.open, after_in_child=_GATE.__init__)  # type: ignore[misc]
+
+
+class Database:
+    """The process's connection to one store. Opened at the first use: its tables are made or migrated then.
+
+    Parameters
+    ----------
+    url
+        As `normal_url` gives it.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Open nothing yet."""
+        self._url = url
+        self.name = hidden(url)
+        self.path = file_of(url)
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+        self._inode: int | None = None
+        self.pruned: dict[float, float] = {}
+        """When rows older than so many days were last removed, on the monotonic clock."""
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection to read from."""
+        with self._ours(), self._opened().connect() as db:
+            yield db
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection in a transaction that is committed when this ends, and rolled back where it raises."""
+        with self._ours(), self._opened().execution_options(writes=True).begin() as db:
+            yield db
+
+    def close(self) -> None:
+        """Close the connections; the next use opens them again."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
+
+    @contextlib.contextmanager
+    def _ours(self) -> Iterator[None]:
+        """Make a `StoreError` of whatever the database or its driver raises; hold the gate where SQLite runs."""
+        try:
+            with _GATE if self.path is not None else contextlib.nullcontext():
+                yield
+        except ImportError as error:
+            msg = f"The store {self.name} needs the driver {error.name!r}: pip install 'scorekit[postgres]'."
+            raise StoreError(msg) from None
+        except self._failures() as error:
+            msg = f"The store {self.name} cannot be used: {self._why(error)}."
+            raise StoreError(msg) from error
+
+    def _failures(self) -> tuple[type[Exception], ...]:
+        """Return what is raised where a database cannot be used."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            driver: type[Exception] = importlib.import_module("sqlite3" if self.path is not None else "psycopg").Error
+        except ImportError:
+            driver = SQLAlchemyError
+        return SQLAlchemyError, driver, OSError, OverflowError
+
+    def _why(self, error: Exception) -> str:
+        """Return the first line of what is wrong, without the password."""
+        from sqlalchemy import make_url
+
+        lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+        why = (lines[0] if lines else type(error).__name__).rstrip(".")[:300]
+        password = make_url(self._url).password if self.path is None else None
+        return why.replace(str(password), "***").replace(quote(str(password)), "***") if password else why
+
+    def _opened(self) -> Engine:
+        """Return the engine of a database whose tables are there."""
+        with self._lock:
+            if self._engine is not None and self.path is not None and self._file() != self._inode:
+                self._engine.dispose()  # somebody removed or replaced the file: what went on into the old one would be lost
+                self._engine = None
+            if self._engine is None:
+                engine = _sqlite_engine(self.path) if self.path is not None else _postgres_engine(self._url)
+                try:
+                    self._migrate(engine)
+                except BaseException:
+                    engine.dispose()
+                    raise
+                self._engine, self._inode = engine, self._file()
+            return self._engine
+
+    def _file(self) -> int | None:
+        """Return the inode of the SQLite file, or None where there is none."""
+        try:
+            return self.path.stat().st_ino if self.path is not None else None
+        except OSError:
+            return None
+
+    def _migrate(self, engine: Engine) -> None:
+        """Bring the tables to the version that this scorekit knows; processes that open together do so one after the other."""
+        with engine.connect() as db:
+            version = self._version(db)
+        if version < len(MIGRATIONS):
+            with engine.execution_options(writes=True).begin() as db:
+                if db.dialect.name == "postgresql":
+                    db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+                version = self._version(db)
+                for step in MIGRATIONS[version:]:
+                    step(db)
+                if version < len(MIGRATIONS):
+                    db.exec_driver_sql(f"UPDATE {SCHEMA} SET version = {len(MIGRATIONS)}")  # noqa: S608
+        with engine.connect() as db:
+            db.execute(scores_table().select().limit(0))  # a table of that name may be something else
+
+    def _version(self, db: Connection) -> int:
+        """Return the version of the tables; 0 where there are none."""
+        import sqlalchemy as sa
+
+        inspector = sa.inspect(db)
+        if not inspector.has_table(SCHEMA):
+            if inspector.has_table(SCORES):
+                msg = f"The store {self.name} has a table {SCORES!r} that scorekit did not make. Choose another database."
+                raise StoreError(msg)
+            return 0
+        version = int(db.exec_driver_sql(f"SELECT max(version) FROM {SCHEMA}").scalar_one() or 0)  # noqa: S608
+        if version > len(MIGRATIONS):
+            msg = f"The store {self.name} was made by a newer scorekit: its tables have version {version}, this one knows {len(MIGRATIONS)}. Upgrade scorekit."
+            raise StoreError(msg)
+        return version
+
+
+def _sqlite_engine(path: Path) -> Engine:
+    """Return an engine for an SQLite file in WAL mode, made for its owner alone where it is not there."""
+    import sqlalchemy as sa
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": BUSY_S})
+
+    @sa.event.listens_for(engine, "connect")
+    def _set_up(connection: sqlite3.Connection, _: object) -> None:
+        connection.isolation_level = None  # transactions begin where we say so
+        deadline = time.monotonic() + BUSY_S
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+            except sqlite3.OperationalError as error:
+                # the change to WAL does not wait for other processes that are opening the file
+                if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+            else:
+                return
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(db: Connection) -> None:
+        db.exec_driver_sql("BEGIN IMMEDIATE" if db.get_execution_options().get("writes") else "BEGIN")
+
+    return engine
+
+
+def _postgres_engine(url: str) -> Engine:
+    """Return an engine for PostgreSQL, in which nothing waits for ever."""
+    import sqlalchemy as sa
+
+    parsed = sa.make_url(url)
+    limits = {"connect_timeout": CONNECT_S, "tcp_user_timeout": STATEMENT_S * 1000, "prepare_threshold": None}
+    engine = sa.create_engine(
+        parsed, pool_pre_ping=True, connect_args={name: value for name, value in limits.items() if name not in parsed.query}
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def _set_up(connection: Any, _: object) -> None:
+        connection.execute(f"SET statement_timeout = '{STATEMENT_S}s'")
+        connection.execute("SET TIME ZONE 'UTC'")
+        connection.commit()
+
+    return engine

@@ -1,0 +1,123 @@
+"""What a call was given and what it gave, as it is at that moment: text as it is, anything else as ASCII JSON, which later changes do not reach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from scorekit.monitor.channel import Cell
+
+SHOWN: Final = 1000
+"""How many characters are kept of the ``repr`` of an object that JSON cannot hold."""
+
+MOST_NUMBERS: Final = 10_000
+"""The longest array whose numbers are kept; they are written one by one while the caller waits."""
+
+DEEPEST: Final = 100
+"""How many levels of lists and mappings are kept where the fast way does not serve."""
+
+
+def cell_of(value: Any) -> Cell:
+    r"""Return a value as it is now: text as it is, None where it is missing, else its ASCII JSON as bytes. Never raises an `Exception`.
+
+    Lists, mappings, numbers and texts stay what they are; numpy's and pydantic's, dataclasses, enumerations, tuples and sets become the like;
+    times, decimals, paths and UUIDs become text. Another object becomes ``{"type": ..., "repr": ...}`` with 1,000 characters of its ``repr``.
+    It is never iterated over: what an iterator would give belongs to the caller.
+
+    Examples
+    --------
+    >>> cell_of("text"), cell_of(None)
+    ('text', None)
+    >>> cell_of([{"role": "user", "content": "日"}])
+    b'[{"role": "user", "content": "\\u65e5"}]'
+    >>> cell_of(object)
+    b'{"type": "type", "repr": "<class \'object\'>"}'
+    """
+    if type(value) is str or value is None:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)  # a member of an enumeration of texts stands for its value
+    if value is pd.NA or value is pd.NaT:
+        return None
+    return json_of(value)
+
+
+def json_of(value: Any) -> bytes:
+    """Return a value as ASCII JSON; see `cell_of`."""
+    try:
+        return _JSON.encode(value).encode("ascii")
+    except Exception:  # noqa: BLE001  (keys that are no texts, a list in itself, too deep, or a stranger's object that raises what it likes)
+        try:
+            return _JSON.encode(_careful(value, ())).encode("ascii")
+        except Exception:  # noqa: BLE001
+            return _JSON.encode(_described(value)).encode("ascii")
+
+
+def _careful(value: Any, inside: tuple[int, ...]) -> Any:
+    """Return a value so that JSON can hold it, whatever is in it; ``inside`` are the ids of what is around it."""
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    if id(value) in inside or len(inside) >= DEEPEST:
+        return _described(value)
+    inside = (*inside, id(value))
+    if isinstance(value, Mapping):
+        return {str(key): _careful(item, inside) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_careful(item, inside) for item in value]
+    return _careful(_plain(value), inside)
+
+
+_WAYS: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]] = (
+    ((np.datetime64, np.timedelta64), lambda value: None if np.isnat(value) else str(value)),
+    (np.generic, lambda value: value.item()),
+    (np.ndarray, lambda value: value.tolist() if value.size <= MOST_NUMBERS else _described(value)),
+    ((datetime, date, time), lambda value: None if value is pd.NaT else value.isoformat()),
+    (Enum, lambda value: value.value),
+    ((Decimal, PurePath, UUID, timedelta), str),
+    ((set, frozenset), lambda value: sorted(value, key=repr)),
+    (Mapping, dict),
+)
+"""Kinds of values that JSON does not know, and what they become."""
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON holds in place of an object that it does not know."""
+    try:
+        if value is pd.NA:
+            return None
+        for kinds, way in _WAYS:
+            if isinstance(value, kinds):
+                return way(value)
+        if not isinstance(value, type):
+            if hasattr(value, "model_dump"):
+                return value.model_dump(mode="json")
+            if is_dataclass(value):
+                return {field.name: getattr(value, field.name) for field in fields(value)}
+    except Exception:  # noqa: BLE001  (a stranger's object may raise whatever it likes where it is looked at)
+        return _described(value)
+    return _described(value)
+
+
+def _described(value: Any) -> dict[str, str]:
+    """Return a value's type and the beginning of its ``repr``."""
+    kind = type(value)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        shown = repr(value[:SHOWN] if isinstance(value, (bytes, bytearray)) else value)[:SHOWN]
+    except Exception as error:  # noqa: BLE001
+        shown = f"<its repr raises {type(error).__name__}>"
+    return {"type": name, "repr": shown}
+
+
+_JSON: Final = json.JSONEncoder(default=_plain)
