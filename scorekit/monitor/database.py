@@ -216,8 +216,10 @@ def _sqlite_engine(path: Path) -> Engine:
         deadline = time.monotonic() + BUSY_S
         while True:
             try:
+                connection.execute("PRAGMA page_size = 8192")  # of a new file: rows of a kilobyte fill pages of SQLite's own size badly
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA cache_size = -32000")  # kilobytes
             except sqlite3.OperationalError as error:
                 # the change to WAL does not wait for other processes that are opening the file
                 if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") or time.monotonic() > deadline:

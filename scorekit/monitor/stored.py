@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from itertools import compress
+from itertools import chain, compress
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -252,36 +253,40 @@ def _joined(columns: Sequence[Texts]) -> list[str]:
 
 READ: Final = (*EncodedRow._fields[1:3], *EncodedRow._fields[4:-1])
 """What `decode` reads of the table, in this order; ``created_at`` as ISO text or as microseconds since 1970."""
+OWN: Final = (*PLAIN, "steps", "prompts")
+_CREATED, _POSITION = READ.index("created_at"), READ.index("position")
+
+Columns = Mapping[str, Sequence[Any]]
 
 
 def decode(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
     """Return rows of the table, each the columns `READ`, as a frame: a row per run and row, the scorers side by side, ordered by time and position."""
-    columns: dict[str, Any] = (
-        {name: object_array(values) for name, values in zip(READ, zip(*rows, strict=True), strict=True)} if rows else {}
-    )
-    if not rows:
-        columns = {name: object_array([]) for name in READ}
-    created = times(columns["created_at"].tolist())
-    order = np.lexsort((columns["position"].astype(np.int64), created))
-    columns = {name: values[order] for name, values in columns.items()}
+    created = times([row[_CREATED] for row in rows])
+    order = np.lexsort((np.fromiter((row[_POSITION] for row in rows), dtype=np.int64, count=len(rows)), created))
+    if (np.diff(order) != 1).any():
+        rows, created = [rows[place] for place in order.tolist()], created[order]
+    columns: Columns = dict(zip(READ, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(READ, ())
     numbers: dict[tuple[Any, Any], int] = {}
     pairs = zip(columns["run_id"], columns["row"], strict=True)
-    places = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], dtype=np.intp)
+    places = np.fromiter((numbers.setdefault(pair, len(numbers)) for pair in pairs), dtype=np.intp, count=len(rows))
     _, first = np.unique(places, return_index=True)
     total = len(first)
-    frame: dict[str, pd.Series[Any]] = {
-        name: plain_column(columns["run_id" if name == "run" else name][first]) for name in KEYS if name != "created_at"
-    }
-    frame["created_at"] = as_column(created[order][first])
+    frame: dict[str, pd.Series[Any]] = {}
+    for name in KEYS[:-1]:
+        texts = columns["run_id" if name == "run" else name]
+        frame[name] = plain_column(texts if len(texts) == total else [texts[place] for place in first.tolist()])
+    frame["created_at"] = as_column(created[first])
     for name in CELLS:
-        texts = _filled(columns[name], places, total)
-        if name != "context" or any(text is not None for text in texts):
-            frame[name] = typed(decode_cells(texts))
+        cells = _filled(columns[name], places, total)
+        if name != "context" or any(cell is not None for cell in cells):
+            frame[name] = typed(decode_cells(cells))
     extra = _metadata_of(columns["metadata"], places, total)
     scores: dict[str, pd.Series[Any]] = {}
-    for scorer in dict.fromkeys(columns["scorer"].tolist()):
-        mine = np.flatnonzero(columns["scorer"] == scorer)
-        scores |= _scorer_columns(unescape(scorer), {name: values[mine] for name, values in columns.items()}, places[mine], total)
+    scorers = np.array(columns["scorer"], dtype=object)
+    for scorer in dict.fromkeys(columns["scorer"]):
+        mine = np.flatnonzero(scorers == scorer)
+        own = columns if len(mine) == len(rows) else {name: itemgetter(*mine, mine[0])(columns[name])[:-1] for name in OWN}
+        scores |= _scorer_columns(unescape(scorer), own, places[mine], total)
     for name, column in extra.items():
         frame[f"metadata_{name}" if name in scores or name in frame else name] = column
     return _framed(frame | scores, total)
@@ -296,30 +301,35 @@ def _framed(columns: Mapping[str, pd.Series[Any]], total: int) -> pd.DataFrame:
         return frame.set_axis(pd.Index(list(columns), dtype=object), axis=1)
 
 
-def _filled(values: NDArray[np.object_], places: NDArray[np.intp], total: int) -> list[Any]:
+def _filled(values: Sequence[Any], places: NDArray[np.intp], total: int) -> Sequence[Any]:
     """Return one value a place: the first that is there."""
     if len(values) == total:
-        return list(values)
+        return values
+    cells = object_array(values)
+    there = np.flatnonzero(cells != None)[::-1]  # noqa: E711  (elementwise)
     found: NDArray[np.object_] = np.full(total, None, dtype=object)
-    there = np.flatnonzero(values != None)[::-1]  # noqa: E711  (elementwise)
-    found[places[there]] = values[there]  # of several the last one stays, which is the first, since they are turned round
+    found[places[there]] = cells[there]  # of several the last one stays, which is the first, since they are turned round
     return list(found)
 
 
-def _placed(values: Sequence[Any], places: NDArray[np.intp], total: int) -> list[Any]:
+def _placed(values: Sequence[Any], places: NDArray[np.intp], total: int) -> Sequence[Any]:
     """Return values at their places, None elsewhere."""
+    if len(values) == total and (np.diff(places) == 1).all():
+        return values
     found: NDArray[np.object_] = np.full(total, None, dtype=object)
     found[places] = object_array(values)
     return list(found)
 
 
-def _metadata_of(texts: NDArray[np.object_], places: NDArray[np.intp], total: int) -> dict[str, pd.Series[Any]]:
+def _metadata_of(texts: Sequence[Any], places: NDArray[np.intp], total: int) -> dict[str, pd.Series[Any]]:
     """Return the metadata as columns; where the scorers of a row have different ones, the first that has a name counts."""
-    firsts = object_array(_filled(texts, places, total))
-    mappings = decode_cells(firsts.tolist())
-    others = np.flatnonzero((texts != firsts[places]) & (texts != None))  # noqa: E711
-    for place, mapping in zip(places[others].tolist(), decode_cells(texts[others].tolist()), strict=True):
-        mappings[place] = _mapping(mapping) | {name: value for name, value in _mapping(mappings[place]).items() if value is not None}
+    firsts = _filled(texts, places, total)
+    mappings = decode_cells(firsts)
+    if len(texts) > total:
+        others = [at for at, place in enumerate(places.tolist()) if texts[at] is not None and texts[at] != firsts[place]]
+        for at, mapping in zip(others, decode_cells([texts[at] for at in others]), strict=True):
+            place = places[at]
+            mappings[place] = _mapping(mapping) | {name: value for name, value in _mapping(mappings[place]).items() if value is not None}
     return columns_of(mappings)
 
 
@@ -329,19 +339,19 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def columns_of(mappings: Sequence[Any]) -> dict[str, pd.Series[Any]]:
     """Return mappings as typed columns, in the order in which their names appear."""
-    found = list(map(_mapping, mappings))
-    names = dict.fromkeys(name for kind in dict.fromkeys(map(tuple, found)) for name in kind)
+    found: list[dict[str, Any]] = [mapping if type(mapping) is dict else {} for mapping in mappings]
+    names = dict.fromkeys(chain.from_iterable(found))
     return {name: typed([mapping.get(name) for mapping in found]) for name in names}
 
 
-def _scorer_columns(name: str, columns: Mapping[str, NDArray[Any]], places: NDArray[np.intp], total: int) -> dict[str, pd.Series[Any]]:
+def _scorer_columns(name: str, columns: Columns, places: NDArray[np.intp], total: int) -> dict[str, pd.Series[Any]]:
     """Return one scorer's columns."""
     score = np.full(total, np.nan)
-    score[places] = columns["score"].astype(np.float64)
+    score[places] = np.array(columns["score"], dtype=np.float64)  # None is NaN
     found = {"score": pd.Series(score)}
-    for part in ("reason", "error", "judge"):
+    for part in PLAIN[1:]:
         if part != "judge" or any(text is not None for text in columns[part]):
-            found[part] = plain_column(_placed(columns[part].tolist(), places, total))
+            found[part] = plain_column(_placed(columns[part], places, total))
     for part in ("steps", "prompts"):
-        found |= columns_of(_placed(decode_cells(columns[part].tolist()), places, total))
+        found |= columns_of(_placed(decode_cells(columns[part]), places, total))
     return {f"{name}_{part}": column for part, column in found.items()}

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import contextvars
-import functools
 import gc
 import inspect
 import subprocess
@@ -17,24 +16,6 @@ from live_scorers import LENGTH
 
 import scorekit as sk
 from scorekit.monitor.calls import CURRENT
-
-
-@pytest.fixture
-def store(tmp_path):
-    found = sk.ScoreStore(tmp_path / "scores.db")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def live(store):
-    return functools.partial(sk.live, scorers={"size": LENGTH}, store=store)
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays_current():
-    yield
-    assert CURRENT.get() is None
 
 
 def words(text):

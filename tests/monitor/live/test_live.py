@@ -15,28 +15,14 @@ from live_scorers import LENGTH
 
 import scorekit as sk
 from scorekit.errors import ArgumentTypeError, MissingColumnError, OptionRangeError, ScorerDefinitionError, UnknownOptionError
-from scorekit.monitor.calls import CURRENT
 
 SCORERS = {"size": LENGTH}
-
-
-@pytest.fixture
-def store(tmp_path):
-    found = sk.ScoreStore(tmp_path / "scores.db")
-    yield found
-    found.close()
 
 
 @pytest.fixture
 def live(store):
     """The decorator with a scorer and a store, and whatever else a test says."""
     return functools.partial(sk.live, scorers=SCORERS, store=store)
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays_current():
-    yield
-    assert CURRENT.get() is None
 
 
 def of_module(question):

@@ -1,34 +1,14 @@
 """sk.live around async generators: what passes through, when the run is current, and how each end is recorded."""
 
 import asyncio
-import functools
 import gc
 import inspect
 
 import pytest
 from live_rows import outputs, stored
-from live_scorers import LENGTH
 
 import scorekit as sk
 from scorekit.monitor.calls import CURRENT
-
-
-@pytest.fixture
-def store(tmp_path):
-    found = sk.ScoreStore(tmp_path / "scores.db")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def live(store):
-    return functools.partial(sk.live, scorers={"size": LENGTH}, store=store)
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays_current():
-    yield
-    assert CURRENT.get() is None
 
 
 async def async_words(text):

@@ -1,6 +1,5 @@
 """live.run, and which calls share a run."""
 
-import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,24 +11,6 @@ from live_scorers import LENGTH
 import scorekit as sk
 from scorekit.monitor.calls import CURRENT
 from scorekit.monitor.sampling import share_of
-
-
-@pytest.fixture
-def store(tmp_path):
-    found = sk.ScoreStore(tmp_path / "scores.db")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def live(store):
-    return functools.partial(sk.live, scorers={"size": LENGTH}, store=store)
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays_current():
-    yield
-    assert CURRENT.get() is None
 
 
 def echo(question):

@@ -1,6 +1,5 @@
 """The hooks of sk.live: what they see, when they are asked, and that what they raise costs the call nothing."""
 
-import functools
 import logging
 from types import MappingProxyType
 
@@ -10,18 +9,6 @@ from live_rows import inputs, outputs, stored
 from live_scorers import LENGTH
 
 import scorekit as sk
-
-
-@pytest.fixture
-def store(tmp_path):
-    found = sk.ScoreStore(tmp_path / "scores.db")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def live(store):
-    return functools.partial(sk.live, scorers={"size": LENGTH}, store=store)
 
 
 def raising(call):
