@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scorekit.errors import StoreError
 from scorekit.monitor.lanes import CODE_ROWS, SLOW_ROWS, Entry, Lane, Owner, Scored, grouped
@@ -12,7 +12,7 @@ from scorekit.monitor.scoring import CANCELLED, LOG
 from scorekit.monitor.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from scorekit.monitor.channel import Channel, Item
     from scorekit.monitor.counters import Counters
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from scorekit.monitor.store import ScoreStore
     from scorekit.monitor.stored import EncodedRow
 
-POLL_S = 0.01
+POLL_S: Final = 0.01
+
+
+def wait_until(done: Callable[[], bool], timeout_s: float) -> bool:
+    """Wait until something is so, at most for a time; return whether it is."""
+    deadline = time.monotonic() + timeout_s
+    while not done():
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(POLL_S, left))
+    return True
 
 
 class ThreadBackground:
@@ -62,29 +73,26 @@ class ThreadBackground:
         return sum(writer.spilled for writer in list(self._writers.values()))
 
     @property
-    def idle(self) -> bool:
-        """Whether everything handed over is committed in its store."""
-        return self.waiting == 0 and all(writer.idle for writer in list(self._writers.values()))
+    def settled(self) -> bool:
+        """Whether everything handed over is committed, in its store or in the spill file."""
+        return self.waiting == 0 and all(writer.settled for writer in list(self._writers.values()))
 
-    def flush(self, timeout_s: float) -> bool:
-        """Wait until everything handed over is committed in its store; return whether it is."""
-        deadline = time.monotonic() + timeout_s
+    def hurry(self) -> None:
+        """Score and store what waits now."""
         for lane in list(self._lanes.values()):
             lane.hurry()
         for writer in list(self._writers.values()):
             writer.hurry()
-        while not self.idle:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
-            time.sleep(min(POLL_S, left))
-        return True
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until everything handed over is committed in its store; return whether it is."""
+        self.hurry()
+        return wait_until(lambda: self.settled and not self.spilled, timeout_s)
 
     def close(self, timeout_s: float) -> int:
-        """Wait for the rest; what is not scored or stored by then goes to the spill files. Return how many rows could be written nowhere."""
-        if not self.flush(timeout_s) and (self.waiting or not all(writer.idle for writer in self._writers.values())):
-            return self._rescue()
-        return 0
+        """Wait for the rest; what is not committed by then goes to the spill files. Return how many rows could be written nowhere."""
+        self.hurry()
+        return 0 if wait_until(lambda: self.settled, timeout_s) else self._rescue()
 
     def _rescue(self) -> int:
         """End the threads and keep what they leave in the spill files, in order: results, then calls that were not scored."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from scorekit.errors import ArgumentTypeError
-from scorekit.monitor.background import POLL_S, ThreadBackground
+from scorekit.monitor.background import POLL_S, ThreadBackground, wait_until
 from scorekit.monitor.launched import Launched
 from scorekit.monitor.scoring import LOG
 
@@ -110,30 +110,28 @@ class ProcessBackground:
         return counts
 
     @property
-    def idle(self) -> bool:
-        """Whether everything handed over is committed in its store, as far as the process has reported."""
+    def settled(self) -> bool:
+        """Whether everything handed over is committed, in its store or in the spill file."""
         with self._lock:
-            waits = self._queue or self._again or self._under_way or self._counts.get("spilled", 0)
-            return not waits and (self._local is None or self._local.idle)
+            return not (self._queue or self._again or self._under_way) and (self._local is None or self._local.settled)
 
-    def flush(self, timeout_s: float) -> bool:
-        """Wait until everything handed over is committed in its store; return whether it is."""
-        deadline = time.monotonic() + timeout_s
+    def hurry(self) -> None:
+        """Send, score and store what waits now."""
         self._hurry = True
         self._wake.set()
-        while not self.idle:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
-            if self._local is not None:
-                self._local.flush(0.0)
-            time.sleep(min(POLL_S, left))
-        return True
+        if self._local is not None:
+            self._local.hurry()
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until everything handed over is committed in its store, as far as the process has reported; return whether it is."""
+        self.hurry()
+        return wait_until(lambda: self.settled and not self.counts()["spilled"], timeout_s)
 
     def close(self, timeout_s: float) -> int:
         """Wait for the rest, end the process, and spill what it has not done. Return how many rows could be written nowhere."""
         deadline = time.monotonic() + timeout_s
-        done = self.flush(timeout_s / 2)
+        self.hurry()
+        done = wait_until(lambda: self.settled, timeout_s / 2)
         self._stopped = True
         self._wake.set()
         if self._child is not None:

@@ -74,9 +74,9 @@ class Writer:
         self._wake.set()
 
     @property
-    def idle(self) -> bool:
-        """Whether all that was put is committed in the store."""
-        return not self._waiting and not self._under_way and not self.spilled
+    def settled(self) -> bool:
+        """Whether all that was put is committed, in the store or in the spill file."""
+        return not self._waiting and not self._under_way
 
     def hurry(self) -> None:
         """Try a store that failed again now."""
@@ -113,10 +113,10 @@ class Writer:
             if self._reachable() and self.spilled:
                 self._send()
             if batch and self._kept([row for scored in batch for row in scored.rows]):
-                self._under_way = []
                 for scored in batch:
                     for entry in scored.entries:
                         entry.owner.release(1, entry.size)
+                self._under_way = []
             elif batch:
                 time.sleep(FIRST_WAIT_S)
             if not self._waiting and not self._under_way:
