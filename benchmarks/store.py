@@ -21,7 +21,9 @@ import sqlalchemy as sa
 import scorekit as sk
 from scorekit.monitor.store import ScoreStore
 
-WORDS = np.array("the a model answer question paris france is capital of and score relevant because it says that tea boils at".split())
+WORDS = np.array(
+    ["the", "a", "model", "answer", "question", "paris", "is", "capital", "of", "score", "relevant", "because", "it", "boils", "at"]
+)
 RUNS = 3
 
 
@@ -79,16 +81,25 @@ def raw(engine, df, mark):
 def measure(name, url, df):
     """Print one database's lines."""
     store = ScoreStore(url)
-    engine = sa.create_engine(store.url)
+    engine = sa.create_engine(store.url.replace("scores.db", "plain.db"))
     mark = "?" if engine.dialect.name == "sqlite" else "%s"
     write_raw, read_raw = raw(engine, df, mark)
 
     def emptied():
         with engine.begin() as db:
-            db.exec_driver_sql("DELETE FROM plain")
+            db.exec_driver_sql("DELETE FROM plain" if mark == "?" else "TRUNCATE plain")
+
+    def anew():
+        store.close()
+        if store.path is not None:
+            for file in store.path.parent.glob("scores.db*"):
+                file.unlink()
+        elif store.count():
+            with store.database().writing() as db:
+                db.exec_driver_sql("TRUNCATE scorekit_scores")
 
     lines = {
-        "append": seconds(lambda: store.append(df, run="v1"), lambda: store.delete(everything=True)),
+        "append": seconds(lambda: store.append(df, run="v1"), anew),
         "pandas to_sql": seconds(lambda: df.to_sql("plain", engine, if_exists="replace", index=False)),
         "driver executemany": seconds(write_raw, emptied),
         "append again (a retry)": seconds(lambda: store.append(df, run="v1")),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
@@ -13,6 +12,7 @@ from scorekit.columns import owned_columns, score_names
 from scorekit.errors import OptionRangeError, StoreError
 from scorekit.files import Table, file_ending, replacing, require_writable, write_table
 from scorekit.monitor.store import ScoreStore
+from scorekit.monitor.writer import send_spilled, spill_path, waiting_in_spill
 from scorekit.terminal import aligned, printable
 from scorekit.texts import is_missing
 
@@ -27,7 +27,7 @@ SHORT, REASON = 24, 80
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the four commands and their arguments."""
+    """Add the commands and their arguments."""
     actions = parser.add_subparsers(required=True, metavar="ACTION")
 
     ls = actions.add_parser("ls", help="list the runs (those of live scoring by function): rows, scorers, what was not scored, and when")
@@ -47,6 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_filters(export)
     export.set_defaults(action=_export)
 
+    send = actions.add_parser("send", help="store what live scoring left in the local spill file while the store could not be reached")
+    _add_store(send, existing=False)
+    send.set_defaults(action=_send)
+
     prune = actions.add_parser("prune", help="remove old rows")
     prune.add_argument("--older-than", type=float, required=True, metavar="DAYS", help="remove what was created longer ago, such as 90")
     prune.add_argument("--dry-run", action="store_true", help="say how many rows that would be, and remove nothing")
@@ -64,11 +68,15 @@ def run_action(arguments: argparse.Namespace) -> str:
         Where there is no such store, or its database fails.
     """
     action: Callable[[ScoreStore, argparse.Namespace], str] = arguments.action
-    return action(_existing(arguments.store), arguments)
+    store = ScoreStore(arguments.store)
+    if arguments.existing:
+        _require_file(store)
+    return action(store, arguments)
 
 
-def _add_store(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the store."""
+def _add_store(parser: argparse.ArgumentParser, *, existing: bool = True) -> None:
+    """Add the option that names the store, which must exist where it is only read."""
+    parser.set_defaults(existing=existing)
     parser.add_argument(
         "--store",
         default=os.environ.get("SCOREKIT_STORE", DEFAULT_STORE),
@@ -94,14 +102,17 @@ def _add_filters(parser: argparse.ArgumentParser, left_out: tuple[str, ...] = ()
             parser.add_argument(f"--{name}", dest=f"only_{name}", metavar=name.upper(), help=text, **several)
 
 
-def _existing(url: str) -> ScoreStore:
-    """Return the store; a file that is not there is not made."""
-    store = ScoreStore(url)
-    path = store.path
-    if path is not None and not Path(path).exists():
-        msg = f"There is no store {str(path)!r}. Name it with --store, or in SCOREKIT_STORE."
+def _require_file(store: ScoreStore) -> None:
+    """Raise where the store is a file that is not there: none is made by looking."""
+    if store.path is not None and not store.path.exists():
+        waiting = waiting_in_spill(store)
+        more = (
+            f" {waiting:,} rows of live scoring wait for it: scorekit store send."
+            if waiting
+            else " Name it with --store, or in SCOREKIT_STORE."
+        )
+        msg = f"There is no store {str(store.path)!r}.{more}"
         raise StoreError(msg)
-    return store
 
 
 def _filters(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -112,8 +123,10 @@ def _filters(arguments: argparse.Namespace) -> dict[str, Any]:
 def _ls(store: ScoreStore, arguments: argparse.Namespace) -> str:
     """List the runs."""
     runs = store.runs(**_filters(arguments))
+    waiting = waiting_in_spill(store)
+    note = f"\n{waiting:,} more wait in {spill_path(store)}: scorekit store send." if waiting else ""
     if runs.empty:
-        return f"{printable(store.name)} holds no such rows."
+        return f"{printable(store.name)} holds no such rows.{note}"
     runs["runs"] = 1
     live = runs["source"].eq("LIVE").fillna(value=False)
     shown = pd.concat([_together(runs[live]), runs[~live]])
@@ -124,19 +137,34 @@ def _ls(store: ScoreStore, arguments: argparse.Namespace) -> str:
             _short(run["entity_id"]),
             run["scorers"],
             f"{run['rows']:,}",
+            f"{run['results']:,}",
             f"{run['unscored']:,}",
             _time(run["first"]),
             _time(run["last"]),
         ]
         for run in shown.sort_values("first", kind="stable").to_dict("records")
     ]
-    names = ["run", "source", "entity", "scorers", "rows", "unscored", "first", "last (UTC)"]
-    return aligned(names, rows, right={"rows", "unscored"})
+    names = ["run", "source", "entity", "scorers", "rows", "results", "unscored", "first", "last (UTC)"]
+    return aligned(names, rows, right={"rows", "results", "unscored"}) + note
+
+
+def _send(store: ScoreStore, _: argparse.Namespace) -> str:
+    """Store what waits in the spill file."""
+    return f"{send_spilled(store):,} rows were waiting in {spill_path(store)}, and are stored now."
 
 
 def _together(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one line for all live runs of an entity: each call is a run."""
-    parts: dict[Any, Any] = {"run": "first", "runs": "sum", "rows": "sum", "unscored": "sum", "first": "min", "last": "max", "scorers": _united}
+    parts: dict[Any, Any] = {
+        "run": "first",
+        "runs": "sum",
+        "rows": "sum",
+        "results": "sum",
+        "unscored": "sum",
+        "first": "min",
+        "last": "max",
+        "scorers": _united,
+    }
     return runs.groupby(["source", "entity_type", "entity_id"], sort=False, dropna=False).agg(parts).reset_index()
 
 
@@ -188,8 +216,8 @@ def _prune(store: ScoreStore, arguments: argparse.Namespace) -> str:
         raise OptionRangeError.from_value("--older-than", arguments.older_than, "a number of days that the calendar has") from error
     filters = {**_filters(arguments), "until": until}
     if arguments.dry_run:
-        return f"{store.count(**filters):,} rows were created before {_time(pd.Timestamp(until))} UTC; nothing was removed."
-    return f"{store.delete(**filters):,} rows removed, created before {_time(pd.Timestamp(until))} UTC."
+        return f"{store.count(**filters):,} results were created before {_time(pd.Timestamp(until))} UTC; nothing was removed."
+    return f"{store.delete(**filters):,} results removed, created before {_time(pd.Timestamp(until))} UTC."
 
 
 def _text(cell: object) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from numbers import Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -16,11 +17,12 @@ import pandas as pd
 
 from scorekit.columns import joined, require_frame
 from scorekit.drive import POLL_S, Stopped
-from scorekit.errors import ArgumentTypeError, ColumnConflictError, ScorerDefinitionError, listed
+from scorekit.errors import ArgumentTypeError, ColumnConflictError, ScorerDefinitionError, listed, shown
 from scorekit.judge.loop import wait_any
 from scorekit.pipeline import WRITES_REACH
 from scorekit.progress import SHARED, Progress, progress_bar
 from scorekit.scorer import RESUME, Scorer, warn_if_local
+from scorekit.texts import is_missing
 from scorekit.trace import TRACE, StepRun
 
 if TYPE_CHECKING:
@@ -221,7 +223,19 @@ class Job:
         if lost := [column for column in self.columns if column not in scored.columns]:
             msg = f"The scorer {self.label} wrote {listed(self.columns)} on no rows, but not {listed(lost)} on {len(df)}."
             raise ScorerDefinitionError(msg)
+        for column in [] if self.ours else self.columns:
+            if str(column).endswith("_score"):
+                self._refuse_other_than_numbers(scored[column])
         return scored[self.columns]
+
+    def _refuse_other_than_numbers(self, scores: pd.Series[Any]) -> None:
+        """Raise where a score is no number."""
+        try:
+            pd.to_numeric(scores)
+        except (TypeError, ValueError):
+            odd = next(cell for cell in scores.tolist() if not is_missing(cell) and not isinstance(cell, Real))
+            msg = f"The scorer {self.label} must write numbers in {scores.name!r}, but wrote {shown(odd)!r}, which is a {type(odd).__name__}."
+            raise ScorerDefinitionError(msg) from None
 
 
 def unwrapped(scorer: Any) -> tuple[Any, dict[str, Any]]:

@@ -42,9 +42,7 @@ def ended_live_scoring(clean_environment):
     yield
     worker = sys.modules.get("scorekit.monitor.worker")
     if worker is not None:
-        worker.close(1.0)
-        worker._state = worker._State()
-        worker._channels.clear()
+        worker.reset()
 
 
 @pytest.fixture

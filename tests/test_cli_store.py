@@ -8,6 +8,7 @@ import pytest
 import scorekit as sk
 from scorekit.cli import main
 from scorekit.files import read_table
+from scorekit.monitor.writer import spill_path
 
 
 @pytest.fixture
@@ -33,9 +34,9 @@ def test_ls_lists_the_runs(path, capsys):
     code, out, _ = said(capsys, "ls", "--store", path)
     assert code == 0
     assert [line.split() for line in out.splitlines()] == [
-        ["run", "source", "entity", "scorers", "rows", "unscored", "first", "last", "(UTC)"],
-        ["old", "TEST", "agent", "tone", "2", "0", "2026-01-01", "00:00:00", "2026-01-01", "00:00:00"],
-        ["new", "TEST", "agent", "tone", "2", "1", "2026-01-02", "10:30:00", "2026-01-02", "10:30:00"],
+        ["run", "source", "entity", "scorers", "rows", "results", "unscored", "first", "last", "(UTC)"],
+        ["old", "TEST", "agent", "tone", "2", "2", "0", "2026-01-01", "00:00:00", "2026-01-01", "00:00:00"],
+        ["new", "TEST", "agent", "tone", "2", "2", "1", "2026-01-02", "10:30:00", "2026-01-02", "10:30:00"],
     ]
 
 
@@ -107,7 +108,7 @@ def test_export_keeps_lists_as_json(tmp_path, capsys):
 
 def test_prune_removes_what_is_older(path, capsys):
     code, out, _ = said(capsys, "prune", "--older-than", "1", "--store", path, "--run", "old")
-    assert (code, out.split()[:2]) == (0, ["2", "rows"])
+    assert (code, out.split()[:2]) == (0, ["2", "results"])
     assert sk.ScoreStore(path).read()["run"].tolist() == ["new", "new"]
 
 
@@ -140,6 +141,22 @@ def test_wrong_use_says_what_is_wrong(path, capsys, monkeypatch, words, why):
 def test_ls_makes_no_file(tmp_path, capsys):
     said(capsys, "ls", "--store", tmp_path / "nowhere.db")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_send_stores_what_waits_in_the_spill_file(path, capsys, tmp_path):
+    kept, later = sk.ScoreStore(path), sk.ScoreStore(tmp_path / "later.db")
+    sk.ScoreStore(str(spill_path(later))).insert(kept.first(3), existing="keep")
+    assert "3 rows of live scoring wait for it" in said(capsys, "ls", "--store", later.path)[2]
+    code, out, _ = said(capsys, "send", "--store", later.path)
+    assert (code, out.split()[:3]) == (0, ["3", "rows", "were"])
+    assert later.count() == 3
+    assert said(capsys, "send", "--store", later.path)[1].split()[:3] == ["0", "rows", "were"]
+
+
+def test_ls_says_what_waits_in_the_spill_file(path, capsys):
+    store = sk.ScoreStore(path)
+    sk.ScoreStore(str(spill_path(store))).insert(store.first(3), existing="keep")
+    assert said(capsys, "ls", "--store", path)[1].splitlines()[-1].startswith("3 more wait in ")
 
 
 def test_hostile_texts_cannot_steer_the_terminal(tmp_path, capsys):

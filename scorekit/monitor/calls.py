@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from random import Random
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from scorekit.monitor.sampling import LONGEST_NAME
 from scorekit.monitor.snapshots import cell_of
@@ -276,11 +277,13 @@ def fresh_id() -> str:
 
 
 def usable_id(value: object) -> str | None:
-    """Return an id that the store can keep, or None where this is none.
+    """Return an id as the store keeps it: a text, or that of a whole number or UUID; None where this is none.
 
     Examples
     --------
-    >>> usable_id("run-1"), usable_id(""), usable_id(7)
-    ('run-1', None, None)
+    >>> usable_id("run-1"), usable_id(7), usable_id(""), usable_id(0.5)
+    ('run-1', '7', None, None)
     """
+    if isinstance(value, (int, UUID)) and not isinstance(value, bool):
+        value = str(value)
     return str.__str__(value) if isinstance(value, str) and 0 < len(value) <= LONGEST_NAME else None

@@ -33,6 +33,9 @@ DEEPEST: Final = 100
 EXACT: Final = 2**53
 """Up to here a float holds every whole number."""
 
+FEW: Final = 50
+"""So many different texts in a column's beginning, and the column is made of the different ones alone."""
+
 NAN: Final = '{"$number": "nan"}'
 _NUMBERS: Final = {text: f'{{"$number": "{text}"}}' for text in ("nan", "inf", "-inf")}
 
@@ -234,17 +237,21 @@ def encode_cells(column: pd.Series[Any]) -> list[str | None]:
         texts = [*encode_cells(pd.Series(column.cat.categories)), None]  # the code of a missing one is -1
         return [texts[code] for code in column.cat.codes.tolist()]
     values = as_objects(column)
-    kinds = set(map(type, values)) - {type(None)}
-    if kinds == {str} and not any(map(_has_pair, values)):
-        return [None if value is None else quoted(value) for value in values]
+    kinds = set(map(type, values))
+    missing = type(None) in kinds
+    kinds.discard(type(None))
+    if kinds == {str}:
+        there = [value for value in values if value is not None] if missing else values
+        if all(map(str.isascii, there)) or not any(map(_has_pair, there)):
+            return [None if value is None else quoted(value) for value in values] if missing else list(map(quoted, values))
     if kinds == {float} or (kinds == {int} and column.dtype != object):
         return [None if value is None else _NUMBERS.get(text := repr(value), text) for value in values]
     return [None if value is None else encode_cell(value) for value in values]
 
 
-def _has_pair(text: str | None) -> bool:
+def _has_pair(text: str) -> bool:
     """Return whether a text has surrogates side by side, which JSON would take for one character."""
-    return text is not None and not text.isascii() and _PAIR.search(text) is not None
+    return not text.isascii() and _PAIR.search(text) is not None
 
 
 def as_objects(column: pd.Series[Any]) -> list[Any]:
@@ -330,7 +337,8 @@ def plain_texts(column: pd.Series[Any]) -> list[str | None]:
     values = as_objects(column)
     if not set(map(type, values)) <= {str, type(None)}:
         values = [None if is_missing(value) else str(value) for value in values]
-    if _ODD.search("".join([value for value in values if value is not None])):
+    whole = "".join([value for value in values if value is not None])
+    if "\\" in whole or "\0" in whole or not (whole.isascii() or _ODD.search(whole) is None):
         return [None if value is None else escape(value) for value in values]
     return values
 
@@ -343,7 +351,15 @@ def plain_column(texts: Iterable[str | None]) -> pd.Series[Any]:
 def text_column(values: Iterable[str | None]) -> pd.Series[Any]:
     """Return a ``string`` column; one with lone surrogates is kept by Python, since Arrow cannot."""
     texts = list(values)
+    if len(set(texts[:1000])) <= FEW and len(different := dict.fromkeys(texts)) <= 1000:
+        places = {text: place for place, text in enumerate(different)}
+        return pd.Series(_strings(list(different)).take([places[text] for text in texts]))
+    return pd.Series(_strings(texts))
+
+
+def _strings(texts: Sequence[str | None]) -> Any:
+    """Return an array of strings."""
     try:
-        return pd.Series(texts, dtype="string")
+        return pd.array(texts, dtype="string")
     except UnicodeEncodeError:
-        return pd.Series(texts, dtype=TEXT)
+        return pd.array(texts, dtype=TEXT)

@@ -110,6 +110,10 @@ class LiveStats:
     ----------
     calls
         Calls of decorated functions and scored steps.
+    raised
+        Of those, calls that raised an `Exception`; they are kept as ``target_error`` where they were picked.
+    abandoned
+        Calls that were cancelled, or ended by ctrl-C or ``sys.exit``; they leave no row.
     skipped
         Calls that ``when=`` turned down.
     picked
@@ -135,6 +139,8 @@ class LiveStats:
     """
 
     calls: int = 0
+    raised: int = 0
+    abandoned: int = 0
     skipped: int = 0
     picked: int = 0
     dropped: int = 0

@@ -12,7 +12,7 @@ import time
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from scorekit.monitor.background import ThreadBackground
-from scorekit.monitor.counters import Counters
+from scorekit.monitor.counters import Counters, Tally
 from scorekit.monitor.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -29,58 +29,63 @@ NICE: Final = 10
 
 
 class Batch:
-    """Calls that were sent together; once all their rows are done with, the sender is told."""
+    """Calls that were sent together; once all their rows are done with, the sender is told what became of them."""
 
     def __init__(self, number: int, rows: int, reports: Reports) -> None:
         """Expect so many rows."""
         self._number, self._left, self._reports = number, rows, reports
+        self._sum = Tally()
         self._lock = threading.Lock()
 
-    def release(self, rows: int, size: int) -> None:  # noqa: ARG002  (the sender counts sizes)
-        """Take note that rows are done with."""
+    def release(self, tally: Tally) -> None:
+        """Take note of rows that are done with."""
         with self._lock:
-            self._left -= rows
+            self._left -= tally.rows
+            for name in ("failed", "stored", "lost"):
+                setattr(self._sum, name, getattr(self._sum, name) + getattr(tally, name))
             done = self._left == 0
         if done:
-            self._reports.send("done", self._number)
+            self._reports.send("done", self._number, self._sum)
 
 
 class Reports:
-    """What goes back through the pipe: each report carries the counts."""
+    """What goes back through the pipe, in order: each report carries the counts of that moment."""
 
     def __init__(self, end: int, background: ThreadBackground, counters: Counters) -> None:
         """Begin with a line that says that it runs."""
         self._end, self._background, self._counters = end, background, counters
         self._lock = threading.Lock()
-        self._last: dict[str, int] = {}
+        self._last: tuple[Any, ...] = ()
         self._write(("ready",))
         threading.Thread(target=self._run, name="scorekit-live-reports", daemon=True).start()
 
     def send(self, kind: str, *rest: Any) -> None:
         """Report something that is done."""
-        self._last = self._counts()
-        self._write((kind, self._last, *rest))
+        with self._lock:
+            self._last = self._counted()
+            self._write((kind, *self._last, *rest))
 
     def refuse(self, number: int, why: str) -> None:
         """Say that a channel cannot be loaded."""
-        self._write(("refused", number, why))
+        with self._lock:
+            self._write(("refused", number, why))
 
-    def _counts(self) -> dict[str, int]:
-        """Return what this process has counted."""
-        stats = self._counters.stats(spilled=self._background.spilled)
-        return {name: getattr(stats, name) for name in ("scored", "failed", "stored", "spilled", "lost", "store_errors")}
+    def _counted(self) -> tuple[Any, ...]:
+        """Return what this process has counted beside calls: what it sent from spill files, failed attempts; and what waits in those files."""
+        stats = self._counters.stats()
+        return {"stored": stats.stored, "lost": stats.lost, "store_errors": stats.store_errors}, self._background.spilled
 
     def _run(self) -> None:
         """Report counts that have changed."""
         while True:
             time.sleep(REPORT_S)
-            if self._counts() != self._last:
+            if self._counted() != self._last:
                 self.send("counts")
 
     def _write(self, message: tuple[Any, ...]) -> None:
         """Send a message; where nobody reads any more there is nobody to tell."""
         data = memoryview(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
-        with self._lock, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
             while data:
                 data = data[os.write(self._end, data) :]
 
@@ -95,7 +100,7 @@ def main(calls: int, back: int) -> None:
     counters = Counters()
     background = ThreadBackground(counters)
     reports = Reports(back, background, counters)
-    channels: dict[int, tuple[Channel, tuple[Scoring, ...]]] = {}
+    channels: dict[int, tuple[Scoring, ...]] = {}
     source: IO[bytes]
     with open(calls, "rb") as source, contextlib.suppress(EOFError, pickle.UnpicklingError):
         while True:
@@ -103,7 +108,7 @@ def main(calls: int, back: int) -> None:
             if kind == "channel":
                 _open(background, channels, reports, *rest)
             elif kind == "hurry":
-                background.flush(0.0)
+                background.hurry()
             else:
                 _submit(background, channels, reports, *rest)
     background.close(CLOSING_S)
@@ -111,7 +116,7 @@ def main(calls: int, back: int) -> None:
 
 def _open(
     background: ThreadBackground,
-    channels: dict[int, tuple[Channel, tuple[Scoring, ...]]],
+    channels: dict[int, tuple[Scoring, ...]],
     reports: Reports,
     number: int,
     dumped: bytes,
@@ -119,7 +124,7 @@ def _open(
     """Load a channel, or say why it cannot be loaded."""
     try:
         channel: Channel = pickle.loads(dumped)  # noqa: S301
-        channels[number] = (channel, tuple(Scoring(channel, place) for place in range(len(channel.scorers))))
+        channels[number] = tuple(Scoring(channel, place) for place in range(len(channel.scorers)))
         background.writer(channel.store)
     except Exception as error:  # noqa: BLE001  (whatever the user's modules raise)
         reports.refuse(number, f"{type(error).__name__}: {error}")
@@ -127,7 +132,7 @@ def _open(
 
 def _submit(
     background: ThreadBackground,
-    channels: dict[int, tuple[Channel, tuple[Scoring, ...]]],
+    channels: dict[int, tuple[Scoring, ...]],
     reports: Reports,
     number: int,
     calls: list[tuple[int, Item, int]],
@@ -135,5 +140,5 @@ def _submit(
     """Hand the calls of a batch to the lanes; those of a refused channel are the sender's again."""
     known = [(channels[of], item, size) for of, item, size in calls if of in channels]
     batch = Batch(number, sum(len(item.picked) for _, item, _ in known), reports)
-    for (channel, scorings), item, size in known:
-        background.submit(batch, channel, scorings, item, size)
+    for scorings, item, size in known:
+        background.submit(batch, scorings, item, size)

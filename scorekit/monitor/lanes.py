@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scorekit.evals.calls import told
+from scorekit.monitor.counters import Owner, Wake
 from scorekit.monitor.scoring import LOG
 
 if TYPE_CHECKING:
@@ -19,15 +20,11 @@ if TYPE_CHECKING:
 GATHER_S: Final = 0.25
 """How long a lane lets calls gather: no call wakes it meanwhile, so a call costs no switch of threads, and a batch costs about as much as a row."""
 
+IDLE_S: Final = 60.0
+"""After how long without a call a lane ends; the next call begins another."""
+
 CODE_ROWS, SLOW_ROWS = 512, 256
 """How many rows are scored together: where a judge is asked, as many as are under way at a time."""
-
-
-class Owner(Protocol):
-    """Who waits for rows to be done with: a channel of this process, or a batch that another process sent."""
-
-    def release(self, rows: int, size: int) -> None:
-        """Take note that so many rows, with texts of so many characters, are done with."""
 
 
 class Entry(NamedTuple):
@@ -40,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Rows for the store, and the entries that they came from."""
+    """Rows for the store, and the entries that they came from, one each; no rows where they could not even be made."""
 
     rows: list[EncodedRow]
     entries: Sequence[Entry]
@@ -56,27 +53,38 @@ class Lane:
     most
         How many rows are scored together.
     hand_on
-        Called with what was scored and with how many of its rows are ``scorer_error``.
+        Called with what was scored.
     """
 
-    def __init__(self, name: str, most: int, hand_on: Callable[[Scored, int], None]) -> None:
+    def __init__(self, name: str, most: int, hand_on: Callable[[Scored], None]) -> None:
         """Start the thread."""
         self._most = most
         self._hand_on = hand_on
+        self._lock = threading.RLock()
+        """Held while entries move, so that each is in exactly one place; never while they are scored."""
         self._waiting: deque[Entry] = deque()
         self._under_way: list[Entry] = []
-        self._wake = threading.Event()
-        self._idle = False
-        self._hurry = False
-        self._stopped = False
+        self._wake = Wake()
+        self._idle = self._hurry = False
+        self.ended = False
         threading.Thread(target=self._run, name=f"scorekit-live-{name}", daemon=True).start()
 
-    def put(self, entry: Entry) -> None:
-        """Add an entry; wakes the thread only where it had nothing to do."""
-        self._waiting.append(entry)
-        if self._idle:
-            self._idle = False
+    def put(self, entry: Entry) -> bool:
+        """Add an entry; False where the lane has ended. Wakes the thread only where it had nothing to do."""
+        with self._lock:
+            if self.ended:
+                return False
+            self._waiting.append(entry)
+            idle, self._idle = self._idle, False
+        if idle:
             self._wake.set()
+        return True
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was put is handed on."""
+        with self._lock:
+            return not self._waiting and not self._under_way
 
     def hurry(self) -> None:
         """Score what waits without letting more gather."""
@@ -85,52 +93,56 @@ class Lane:
 
     def take_back(self) -> list[Entry]:
         """End the lane and return what it has not handed on, in order; what it is in the middle of is handed on no more."""
-        self._stopped = True
+        with self._lock:
+            self.ended = True
+            left = [*self._under_way, *self._waiting]
         self._wake.set()
-        left = list(self._under_way)
-        while self._waiting:
-            left.append(self._waiting.popleft())
         return left
 
     def _run(self) -> None:
         """Gather, score, hand on."""
-        while not self._stopped:
-            if not self._waiting:
-                self._wake.clear()
-                self._idle = True
-                if not self._waiting:  # one may have come between the two lines above
-                    self._hurry = False
-                    self._wake.wait()
-                self._idle = False
-                continue
-            if not self._hurry and len(self._waiting) < self._most:
-                time.sleep(GATHER_S)
-            batch = self._under_way
-            while self._waiting and len(batch) < self._most:
-                batch.append(self._waiting[0])  # never in neither place
-                self._waiting.popleft()
-            for scoring, entries in grouped(batch).items():
+        while self._gathered():
+            for scoring, entries in grouped(self._under_way).items():
                 self._score(scoring, entries)
-            self._under_way = []
+
+    def _gathered(self) -> bool:
+        """Wait for entries and take those that are scored together; False where the lane ends."""
+        while True:
+            with self._lock:
+                if self.ended:
+                    return False
+                if self._waiting:
+                    break
+                self._idle, self._hurry = True, False
+            if not self._wake.wait(IDLE_S):
+                with self._lock:
+                    self.ended = not self._waiting
+        if not self._hurry and len(self._waiting) < self._most:
+            self._wake.wait(GATHER_S)
+        with self._lock:
+            if not self.ended:
+                self._under_way = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._most))]
+            return not self.ended
 
     def _score(self, scoring: Scoring, entries: list[Entry]) -> None:
-        """Score the entries of one scorer and hand them on."""
+        """Score the entries of one scorer and hand them on, unless they were taken back meanwhile."""
         items = [entry.item for entry in entries]
         try:
-            rows, failed = scoring.rows(items)
-        except Exception:  # noqa: BLE001  (nobody stands behind this thread)
-            LOG.exception("Live scoring failed; its rows are kept without a score.")
-            rows, failed = self._without_score(scoring, items), len(items)
-        if not self._stopped:
-            self._hand_on(Scored(rows, entries), failed)
-            done = set(map(id, entries))
-            self._under_way = [entry for entry in self._under_way if id(entry) not in done]
+            rows = scoring.rows(items)
+        except Exception as error:  # noqa: BLE001  (nobody stands behind this thread)
+            LOG.exception("What the scorer %r gave cannot be kept; its rows are kept without a score.", scoring.key)
+            rows = self._without_score(scoring, items, f"What the scorer gave cannot be kept: {told(error)}")
+        with self._lock:
+            if not self.ended:
+                self._hand_on(Scored(rows, entries))
+                done = set(map(id, entries))
+                self._under_way = [entry for entry in self._under_way if id(entry) not in done]
 
     @staticmethod
-    def _without_score(scoring: Scoring, items: list[Item]) -> list[EncodedRow]:
+    def _without_score(scoring: Scoring, items: list[Item], why: str) -> list[EncodedRow]:
         """Return rows without a score; none where even that fails."""
         try:
-            return scoring.cancelled(items)
+            return scoring.cancelled(items, "scorer_error", why)
         except Exception:  # noqa: BLE001
             LOG.exception("Rows of live scoring were lost.")
             return []

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
 import subprocess
 import sys
 import threading
+from multiprocessing.spawn import get_executable
 from typing import IO, TYPE_CHECKING, Any, Final
+
+from scorekit.monitor.scoring import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +42,7 @@ class Launched:
         self._in, back = os.pipe()
         paths = json.dumps([path for path in sys.path if isinstance(path, str)])
         try:
-            words = [sys.executable, "-c", START, paths, str(there), str(back)]
+            words = [get_executable(), "-c", START, paths, str(there), str(back)]
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=(there, back))
         except OSError:
             os.close(self._out)
@@ -50,7 +54,8 @@ class Launched:
         self.was_ready = False
         self._ended = False
         self._sending = threading.Lock()
-        threading.Thread(target=self._read, args=(report,), name="scorekit-live-reader", daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(report,), name="scorekit-live-reader", daemon=True)
+        self._reader.start()
 
     @property
     def alive(self) -> bool:
@@ -94,22 +99,30 @@ class Launched:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._reader.join(STUCK_S)  # its last reports count
 
     def let_go(self) -> None:
         """In a forked child: close the copies of the pipes' ends, or the process would not see its parent end."""
         for end in (self._out, self._in):
             if end >= 0:
-                os.close(end)
+                with contextlib.suppress(OSError):
+                    os.close(end)
 
     def _read(self, report: Callable[[tuple[Any, ...]], None]) -> None:
         """Pass on what it says until it ends."""
         source: IO[bytes]
-        with open(self._in, "rb") as source:  # noqa: PTH123  (a descriptor)
-            try:
+        try:
+            with open(self._in, "rb", closefd=False) as source:
                 while True:
                     message = pickle.load(source)  # noqa: S301  (from our own process)
                     self.was_ready = True
                     if message[0] != "ready":
                         report(message)
-            except (EOFError, OSError, pickle.UnpicklingError):
-                self._ended = True
+        except (EOFError, OSError, pickle.UnpicklingError):
+            pass
+        except Exception:  # noqa: BLE001  (nobody stands behind this thread)
+            LOG.exception("A report of the process for live scoring cannot be read.")
+        finally:
+            self._ended = True
+            end, self._in = self._in, -1
+            os.close(end)

@@ -82,16 +82,25 @@ class Live:
     or ``with live.run("..."):`` gives one. Runs go with ``contextvars``: into tasks and ``asyncio.to_thread``, not by themselves into a thread or a pool
     (``pool.submit(contextvars.copy_context().run, agent, question)`` takes them there). A function that calls itself is scored at every level.
 
-    *Sampling* goes by the run's id alone, see `share_of`: equal rates pick equal runs, a step those of its call.
+    *Sampling* goes by the run's id alone, see `scorekit.monitor.sampling.share_of`: equal rates pick equal runs, a step those of its call.
 
     *What is kept* of a call is what it was at the time: texts as they are, other values as JSON (messages, mappings, lists, pydantic models,
     dataclasses), an object that JSON cannot hold as its type and the first 1,000 characters of its ``repr``. A large value that is no text is written as
     JSON while the caller waits, some 20 ms a megabyte. Of a generator that is picked every part is kept until it ends. Of a call that sampling does not
     pick, nothing is.
 
-    *Ends.* A call that raises an `Exception` gets rows without a score, with the error ``target_error``. One that is cancelled or ended by ctrl-C or
-    ``sys.exit`` leaves no row. A generator is recorded when it ends; one that is closed early with what it gave until then and the metadata
-    ``{"complete": False}``; one that is never begun, not at all. A plain function that returns a coroutine or a generator has ended when that has.
+    *Ends.* A call that raises an `Exception` and is picked gets rows without a score, with the error ``target_error``; `stats` counts all that
+    raised. One that is cancelled or ended by ctrl-C or ``sys.exit`` leaves no row. A generator is recorded when it ends; one that is closed early with
+    what it gave until then and the metadata ``{"complete": False}``; one that is never begun, not at all. A plain function that returns a coroutine or
+    a generator has ended when that has.
+
+    *The process.* Where nobody handles SIGTERM when a function is decorated in the main thread, live scoring does: it drains, then ends the process by
+    the same signal. The end of the process drains too, for up to five seconds; what is not scored then is kept with the error ``cancelled``, for
+    `score_stored`. A forked child begins with nothing waiting.
+
+    *Where rows wait.* Between the call and the store rows are in memory: ``kill -9`` loses them. While the store cannot be written they wait in an SQLite
+    file in the user's state folder (on Linux ``~/.local/state/scorekit/spill``; the environment variable SCOREKIT_SPILL names another folder), and are
+    sent in their order by the next process that scores into this store, or by ``scorekit store send``.
 
     *Hooks* that raise cost what they were to give, never the call; `stats` counts them, and the logger ``scorekit.live`` tells of each hook's first.
 
@@ -238,8 +247,8 @@ class Live:
         Parameters
         ----------
         run_id
-            A text of 1 to 512 characters. It often comes from a request, so anything else does not raise: it is counted in `stats` and logged
-            once, and a new id is taken.
+            A text of 1 to 512 characters, or a whole number or UUID, whose text it then is. It often comes from a request, so anything else does not
+            raise: it is counted in `stats` and logged once, and a new id is taken.
 
         Examples
         --------
@@ -252,6 +261,10 @@ class Live:
 
     def flush(self, timeout_s: float = 30.0) -> bool:
         """Wait until every call that has ended is scored and its rows are in the store; return whether they are.
+
+        It blocks: in async code ``await asyncio.to_thread(live.flush)``. An application need not call it: the end of the process, and SIGTERM where
+        nobody else handles it, drain for up to five seconds. Where the store cannot be reached it waits in vain, though what waits in the spill
+        file (`stats`: ``spilled``) is safe.
 
         Parameters
         ----------

@@ -205,6 +205,7 @@ def read_runs(db: Connection, where: Sequence[ColumnElement[bool]]) -> pd.DataFr
     }
     columns: dict[str, Any] = {name: plain_column(cells) for name, cells in texts.items()}
     columns["rows"] = np.array([rows[run] for run in found], dtype=np.int64)
+    columns["results"] = np.array([sum(part[5] for part in mine) for mine in found.values()], dtype=np.int64)
     columns["unscored"] = np.array([sum(part[5] - part[6] for part in mine) for mine in found.values()], dtype=np.int64)
     columns["first"] = as_column(times([mine[0][7] for mine in found.values()]))
     columns["last"] = as_column(times([max(part[8] for part in mine) for mine in found.values()]))

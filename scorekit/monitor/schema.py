@@ -24,7 +24,7 @@ def _version_1(db: Connection) -> None:
         f"CREATE TABLE {SCORES} (id TEXT NOT NULL PRIMARY KEY, run_id TEXT NOT NULL, scorer TEXT NOT NULL, scorer_version TEXT, "
         "source TEXT NOT NULL, entity_type TEXT, entity_id TEXT, trace_id TEXT, row TEXT NOT NULL, position BIGINT NOT NULL, "
         "input TEXT, output TEXT, context TEXT, score DOUBLE PRECISION, reason TEXT, error TEXT, judge TEXT, steps TEXT, prompts TEXT, "
-        f"metadata TEXT, created_at {stamp} NOT NULL, digest TEXT NOT NULL)"
+        f"metadata TEXT, created_at {stamp} NOT NULL)"
     )
     db.exec_driver_sql(f"CREATE INDEX {SCORES}_by_scorer ON {SCORES} (scorer, created_at)")
     db.exec_driver_sql(f"CREATE INDEX {SCORES}_by_run ON {SCORES} (run_id)")

@@ -7,12 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from scorekit.columns import joined
+import numpy as np
+import pandas as pd
+
+from scorekit.columns import joined, score_names
 from scorekit.drive import POLL_S
 from scorekit.errors import ArgumentTypeError
 from scorekit.judge.loop import wait_any
 from scorekit.monitor.cells import escape
 from scorekit.monitor.reading import Picked, check_filters, check_limit, clauses, errors_of, pick_rows, read_results
+from scorekit.monitor.scoring import completed, mark
 from scorekit.monitor.store import ScoreStore, versions_of
 from scorekit.monitor.stored import decode, encode, result_id
 from scorekit.progress import Progress, progress_bar
@@ -20,8 +24,6 @@ from scorekit.run import Job, ScorerLike, run_job
 from scorekit.scorer import warn_if_local
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from scorekit.scorer import JudgeLike
 
 BATCH: Final = 1_000
@@ -50,12 +52,14 @@ def score_stored(
     store
         Where the rows are, and where the scores go: under the same run, row, entity and time.
     scorer
-        As in `score`: a public function, a partial of one, a `Scorer`, or a callable of your own.
+        As in `score`: a public function, a partial of one, a `Scorer`, or a callable of your own. Its results are kept under its own name: for the key
+        ``"mood"`` of `live` pass ``partial(score_tone, name="mood")``.
     where
         Which rows, in the words of ``store.read``: ``{"run": "v2", "since": "2026-01-01"}``, ``limit`` too. None takes all.
     again
         Score rows anew that this scorer has scored; their results are replaced. Otherwise rows that have a result of it are left alone, except
-        where its error is one that may pass: judge_error, judge_timeout, scorer_error, budget_reached, cancelled.
+        where its error is one that may pass: judge_error, judge_timeout, scorer_error, budget_reached, cancelled. A call that raised has no
+        output to score: it gets ``target_error``, as in `live`.
     judge
         As in `score`.
     progress
@@ -140,15 +144,27 @@ def _unscored(store: ScoreStore, names: Sequence[str], rows: Sequence[Picked]) -
 
 
 def _score(store: ScoreStore, job: Job, names: Sequence[str], rows: Sequence[Picked], counters: Progress, show: Callable[[], None]) -> None:
-    """Score rows and store the results; where the scorer is ended, those that were finished."""
+    """Score rows and store the results; where the scorer is ended, those that were finished. Calls that raised have nothing to score."""
     frame = _frame(store, [id_ for row in rows for id_ in row.ids])
+    raised = _raised(frame)
     job.result = None
     try:
-        _run(job, frame, counters, show)
+        _run(job, frame[raised.isna()], counters, show)
     except (Exception, KeyboardInterrupt):
-        _keep(store, job, names, rows, frame, finished=True)
+        _keep(store, job, names, rows, frame, raised, finished=True)
         raise
-    _keep(store, job, names, rows, frame, finished=False)
+    counters.add(rows=int(raised.notna().sum()))
+    _keep(store, job, names, rows, frame, raised, finished=False)
+
+
+def _raised(frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return why there is no output, of the rows whose function raised; missing for the others."""
+    found: pd.Series[Any] = pd.Series(pd.NA, index=frame.index, dtype="string")
+    for name in score_names(frame):
+        if {f"{name}_error", f"{name}_reason"} <= set(frame.columns):
+            mine = frame[f"{name}_error"].eq("target_error").fillna(value=False).astype(bool)
+            found = found.where(~mine | found.notna(), frame[f"{name}_reason"].astype("string").fillna("The function raised."))
+    return found
 
 
 def _run(job: Job, frame: pd.DataFrame, counters: Progress, show: Callable[[], None]) -> None:
@@ -169,12 +185,28 @@ def _run(job: Job, frame: pd.DataFrame, counters: Progress, show: Callable[[], N
             raise
 
 
-def _keep(store: ScoreStore, job: Job, names: Sequence[str], rows: Sequence[Picked], frame: pd.DataFrame, *, finished: bool) -> None:
+def _keep(
+    store: ScoreStore,
+    job: Job,
+    names: Sequence[str],
+    rows: Sequence[Picked],
+    frame: pd.DataFrame,
+    raised: pd.Series[Any],
+    *,
+    finished: bool,
+) -> None:
     """Store what the scorer gave, at the places of the rows; the finished ones alone where it was stopped."""
     if job.result is None:
         return
-    kept = frame.drop(columns=[column for column in job.columns if column in frame.columns])
-    scored = joined(frame, kept, [job.result])
+    result = job.result
+    for name in names:
+        result = completed(result, name)
+    result = result.reindex(frame.index)
+    without = np.flatnonzero(raised.notna())
+    for name in names:
+        mark(result, name, without.tolist(), "target_error", raised.iloc[without].tolist())
+    kept = frame.drop(columns=[column for column in result.columns if column in frame.columns])
+    scored = joined(frame, kept, [result])
     if finished:
         for name in names:
             if f"{name}_error" in scored.columns:

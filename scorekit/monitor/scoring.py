@@ -51,7 +51,11 @@ class Scoring:
         self._told = False
         self._job = Job.of(self._attached.scorer, {"progress": False})
         empty = pd.DataFrame({name: pd.Series([], dtype=object) for name in CELLS})
-        self._job.rehearse(empty)
+        try:
+            self._job.rehearse(empty)
+        except Exception as error:
+            error.add_note(f"scorers[{self.key!r}] was called on a frame without rows, with the columns input, output and context.")
+            raise
         scores = [str(column) for column in self._job.columns if str(column).endswith("_score")]
         if len(scores) != 1:
             msg = f"scorers[{self._attached.key!r}] must write one score, but it writes {listed(scores)}. Attach each scorer by itself."
@@ -65,44 +69,43 @@ class Scoring:
         shipped = str(getattr(function, "__module__", "")).startswith("scorekit.scorers.")
         self._version = self._attached.version or (own_version() if shipped else None)
 
-    def rows(self, items: Sequence[Item]) -> tuple[list[EncodedRow], int]:
-        """Return the rows of some calls as the store keeps them, in their order, and of how many the scorer raised.
+    def rows(self, items: Sequence[Item]) -> list[EncodedRow]:
+        """Return the rows of some calls as the store keeps them, in their order.
 
         Rows of a batch on which the scorer raises are tried again in halves, so that one bad row costs no other its score.
         """
         frame = pd.DataFrame({name: _cells([getattr(item, name) for item in items]) for name in CELLS})
         good = np.flatnonzero([item.failure is None for item in items])
         parts = self._scored(frame.iloc[good].reset_index(drop=True)) if len(good) else []
-        failed = sum(len(part) for part, raised in parts if raised)
-        result = pd.concat([part for part, _ in parts] or [self._blank], ignore_index=True)
+        result = pd.concat(parts or [self._blank], ignore_index=True)
         if len(good) < len(items):
             result = result.set_axis(good).reindex(range(len(items)))
             lost = [place for place, item in enumerate(items) if item.failure is not None]
-            self._mark(result, lost, "target_error", [f"The function raised {items[place].failure}" for place in lost])
-        return self._encoded(items, frame, result), failed
+            mark(result, self.key, lost, "target_error", [f"The function raised {items[place].failure}" for place in lost])
+        return self._encoded(items, frame, result)
 
     def cancelled(self, items: Sequence[Item], code: str = "cancelled", why: str = CANCELLED) -> list[EncodedRow]:
         """Return rows without a score for calls that are not scored any more, with their texts, so that they can be scored later."""
         frame = pd.DataFrame({name: _cells([getattr(item, name) for item in items]) for name in CELLS})
         result = self._blank.reindex(range(len(items)))
-        self._mark(result, list(range(len(items))), code, [why] * len(items))
+        mark(result, self.key, range(len(items)), code, [why] * len(items))
         return self._encoded(items, frame, result)
 
-    def _scored(self, frame: pd.DataFrame) -> list[tuple[pd.DataFrame, bool]]:
-        """Return the scorer's columns in parts, each with whether the scorer raised on it."""
+    def _scored(self, frame: pd.DataFrame) -> list[pd.DataFrame]:
+        """Return the scorer's columns in parts."""
         try:
             self._job.run(frame)
             result = self._job.result
             if result is not None:
-                return [(self._named(result), False)]
-        except Exception as error:
+                return [self._named(result)]
+        except BaseException as error:  # a scorer that ends its thread, as sys.exit does, would end that of all others
             if not self._told:
                 self._told = True
                 LOG.warning("The scorer %r of %r raised.", self._attached.key, self._channel.entity_id, exc_info=True)
             if len(frame) == 1:
                 row = self._blank.reindex(range(1))
-                self._mark(row, [0], "scorer_error", [f"The scorer raised {told(error)}"])
-                return [(row, True)]
+                mark(row, self.key, [0], "scorer_error", [f"The scorer raised {told(error)}"])
+                return [row]
         half = len(frame) // 2
         pieces = (frame.iloc[:half], frame.iloc[half:])
         return [part for piece in pieces for part in self._scored(piece.reset_index(drop=True))]
@@ -112,21 +115,7 @@ class Scoring:
         key, own = self._attached.key, self._own
         names = [str(column) for column in result.columns]
         named = [key + name.removeprefix(own) if name.startswith(f"{own}_") else f"{key}_{name}" for name in names]
-        found = result.set_axis(named, axis=1).reset_index(drop=True)
-        for part in ("reason", "error"):
-            if f"{key}_{part}" not in found.columns:
-                found[f"{key}_{part}"] = pd.Series(pd.NA, index=found.index, dtype="string")
-        blank = np.flatnonzero(found[f"{key}_score"].isna() & found[f"{key}_error"].isna())
-        if len(blank):  # another's scorer need not say why; a stored row that says nothing would be taken for one that was never scored
-            self._mark(found, blank.tolist(), "not_scorable", ["The scorer gave no score."] * len(blank))
-        return found
-
-    def _mark(self, result: pd.DataFrame, places: list[int], code: str, reasons: list[str]) -> None:
-        """Set the error and its reason in some rows."""
-        for part, values in (("error", [code] * len(places)), ("reason", reasons)):
-            cells = result[f"{self._attached.key}_{part}"].astype(object).to_numpy(copy=True)
-            cells[places] = values
-            result[f"{self._attached.key}_{part}"] = pd.Series(cells, index=result.index, dtype="string")
+        return completed(result.set_axis(named, axis=1).reset_index(drop=True), key)
 
     def _encoded(self, items: Sequence[Item], frame: pd.DataFrame, result: pd.DataFrame) -> list[EncodedRow]:
         """Return the rows for the store."""
@@ -147,6 +136,29 @@ class Scoring:
         kept = frame if frame["context"].notna().any() else frame.drop(columns="context")
         said = [None if item.metadata is None else json.loads(item.metadata) for item in items]
         return encode(pd.concat([keys, kept, result], axis=1), scorers=[key], versions={key: self._version}, mappings=said)
+
+
+def completed(result: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a scorer's columns with reasons and errors: another's scorer need not give them, nor say why a row has no score.
+
+    A stored row that says nothing would be taken for one that was never put to the scorer.
+    """
+    found = result.copy(deep=False)
+    for part in ("reason", "error"):
+        if f"{name}_{part}" not in found.columns:
+            found[f"{name}_{part}"] = pd.Series(pd.NA, index=found.index, dtype="string")
+    blank = np.flatnonzero(found[f"{name}_score"].isna() & found[f"{name}_error"].isna())
+    if len(blank):
+        mark(found, name, blank.tolist(), "not_scorable", ["The scorer gave no score."] * len(blank))
+    return found
+
+
+def mark(result: pd.DataFrame, name: str, places: Sequence[int], code: str, reasons: Sequence[str]) -> None:
+    """Set a scorer's error and its reason at some places of its own frame."""
+    for part, values in (("error", [code] * len(places)), ("reason", reasons)):
+        cells = result[f"{name}_{part}"].astype(object).to_numpy(copy=True)
+        cells[list(places)] = values
+        result[f"{name}_{part}"] = pd.Series(cells, index=result.index, dtype="string")
 
 
 def _cells(values: Sequence[Cell]) -> pd.Series[Any]:

@@ -261,8 +261,8 @@ class ScoreStore:
         -------
         pandas.DataFrame
             A row per run, in the order of their first results: ``run``, ``source``, ``entity_type``, ``entity_id``, ``scorers`` (string; several are
-            joined by ``", "``), ``rows`` (int64: as many as `read` gives), ``unscored`` (int64: results without a score), ``first``, ``last``
-            (datetime64[us, UTC]).
+            joined by ``", "``), ``rows`` (int64: as many as `read` gives), ``results`` (int64: one a row and scorer), ``unscored`` (int64: results
+            without a score), ``first``, ``last`` (datetime64[us, UTC]).
 
         Raises
         ------

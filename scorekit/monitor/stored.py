@@ -62,7 +62,6 @@ class EncodedRow(NamedTuple):
     prompts: str | None
     metadata: str | None
     created_at: str
-    digest: str
 
 
 def encode(
@@ -107,12 +106,11 @@ Encoded = dict[str, Sequence[Any]]
 
 
 class Shared(NamedTuple):
-    """What the rows of all scorers have in common, as columns: keys, cells and metadata as they are stored, and what they say for a digest."""
+    """What the rows of all scorers have in common, as columns: keys, cells and metadata as they are stored."""
 
     keys: Mapping[str, Texts]
     cells: Mapping[str, Texts]
     metadata: Texts
-    said: Sequence[str]
 
 
 def share(scored: pd.DataFrame, keys: Mapping[str, Texts], cells: Sequence[str], extra: Mapping[str, Texts]) -> Shared:
@@ -130,12 +128,9 @@ def share(scored: pd.DataFrame, keys: Mapping[str, Texts], cells: Sequence[str],
         The metadata as encoded columns.
     """
     count = len(scored)
-    found = {
-        part: encode_cells(_column(scored, name)) if name in scored.columns else [None] * count
-        for part, name in zip(CELLS, cells, strict=True)
-    }
-    about = [keys[name] for name in ("source", "entity_type", "entity_id", "trace_id")]
-    return Shared(keys, found, _objects(extra, count), _joined([*about, *found.values(), _said(extra, count)]))
+    there = {part: name for part, name in zip(CELLS, cells, strict=True) if name in scored.columns}
+    found = {part: encode_cells(_column(scored, there[part])) if part in there else [None] * count for part in CELLS}
+    return Shared(keys, found, _objects(extra, count))
 
 
 def encode_scorer(
@@ -165,7 +160,6 @@ def encode_scorer(
         part = column.removeprefix(f"{scorer}_")
         if part not in PLAIN:
             (prompts if part.endswith("_prompt") else fields)[part] = encode_cells(_column(scored, column))
-    said = _joined([shared.said, list(map(repr, scores)), *texts.values(), _said(fields, count), _said(prompts, count)])
     columns: Encoded = {
         "id": [result_id(run, name, row) for run, row in zip(keys["run"], keys["row"], strict=True)],
         "run_id": keys["run"],
@@ -180,7 +174,6 @@ def encode_scorer(
         "prompts": _objects(prompts, count),
         "metadata": shared.metadata,
         "created_at": keys["created_at"],
-        "digest": list(map(_digest, said)),
     }
     if not sparse:
         return columns
@@ -190,11 +183,7 @@ def encode_scorer(
 
 def result_id(run: str | None, scorer: str, row: str | None) -> str:
     """Return the id of a result, from the escaped names of its run, scorer and row; none of them has a NUL."""
-    return _digest(f"{run}\0{scorer}\0{row}")
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:32]
+    return sha256(f"{run}\0{scorer}\0{row}".encode()).hexdigest()[:32]
 
 
 def _column(df: pd.DataFrame, name: Any) -> pd.Series[Any]:
@@ -235,23 +224,29 @@ def _objects(columns: Mapping[str, Texts], count: int) -> Texts:
     return [f"{{{row[:-2]}}}" for row in map("".join, zip(*parts, strict=True))]
 
 
-def _said(columns: Mapping[str, Texts], count: int) -> Texts:
-    """Return what encoded columns say, for a digest: in the order of their names, without what is missing, 2.0 like 2."""
-    if not columns:
-        return [None] * count
-    parts = []
-    for name in sorted(columns):
-        lead = json.dumps(name)
-        parts.append(["" if cell is None or cell == NAN else lead + cell.removesuffix(".0") for cell in columns[name]])
-    return list(map("".join, zip(*parts, strict=True)))
+SAID: Final = tuple(
+    name for name in EncodedRow._fields if name not in ("run_id", "scorer", "scorer_version", "row", "position", "created_at")
+)
+"""A result's id and what it says, whenever it was said and by which version."""
+_JSON: Final = frozenset({*CELLS, "steps", "prompts", "metadata"})
+_NO_NUMBER: Final = json.loads(NAN)
 
 
-def _joined(columns: Sequence[Texts]) -> list[str]:
-    """Return the texts of each row in one; none of them has a NUL."""
-    return list(map("\0".join, zip(*([text or "" for text in column] for column in columns), strict=True)))
+def same_result(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Return whether two results, each the columns `SAID`, say the same: 2.0 is 2, and what is missing need not be named."""
+    pairs = zip(SAID, first, second, strict=True)
+    return all(one == other or (name in _JSON and _meaning(one) == _meaning(other)) for name, one, other in pairs)
 
 
-READ: Final = (*EncodedRow._fields[1:3], *EncodedRow._fields[4:-1])
+def _meaning(text: str | None) -> Any:
+    """Return the JSON of a cell, without what is missing; None where nothing is left."""
+    value = None if text is None else json.loads(text)
+    if not isinstance(value, dict):
+        return value
+    return {name: item for name, item in value.items() if item is not None and _NO_NUMBER not in (item, value)} or None
+
+
+READ: Final = (*EncodedRow._fields[1:3], *EncodedRow._fields[4:])
 """What `decode` reads of the table, in this order; ``created_at`` as ISO text or as microseconds since 1970."""
 OWN: Final = (*PLAIN, "steps", "prompts")
 _CREATED, _POSITION = READ.index("created_at"), READ.index("position")
@@ -266,9 +261,7 @@ def decode(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
     if (np.diff(order) != 1).any():
         rows, created = [rows[place] for place in order.tolist()], created[order]
     columns: Columns = dict(zip(READ, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(READ, ())
-    numbers: dict[tuple[Any, Any], int] = {}
-    pairs = zip(columns["run_id"], columns["row"], strict=True)
-    places = np.fromiter((numbers.setdefault(pair, len(numbers)) for pair in pairs), dtype=np.intp, count=len(rows))
+    places = _places(columns["run_id"], columns["row"])
     _, first = np.unique(places, return_index=True)
     total = len(first)
     frame: dict[str, pd.Series[Any]] = {}
@@ -299,6 +292,15 @@ def _framed(columns: Mapping[str, pd.Series[Any]], total: int) -> pd.DataFrame:
         return frame.set_axis(pd.Index(list(columns)), axis=1)
     except UnicodeEncodeError:
         return frame.set_axis(pd.Index(list(columns), dtype=object), axis=1)
+
+
+def _places(runs: Sequence[str], rows: Sequence[str]) -> NDArray[np.intp]:
+    """Return which frame row each result is of: frame rows are numbered as they appear."""
+    pairs = list(zip(runs, rows, strict=True))
+    if len(set(pairs)) == len(pairs):
+        return np.arange(len(pairs))
+    numbers: dict[tuple[str, str], int] = {}
+    return np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], dtype=np.intp)
 
 
 def _filled(values: Sequence[Any], places: NDArray[np.intp], total: int) -> Sequence[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from scorekit.errors import ArgumentTypeError
+from scorekit.errors import ArgumentTypeError, listed
 from scorekit.evals.calls import told
 from scorekit.monitor.arguments import Argument, Keyword, Parameters, Readable, Value
 from scorekit.monitor.calls import CURRENT, IDLE, PENDING, LiveCall, Pending, Running, fresh_id, usable_id
@@ -112,7 +112,7 @@ class Tap:
         """Take nothing of a call that was cancelled or interrupted."""
         try:
             if running is not IDLE and self._counts:
-                note(calls=1)
+                note(calls=1, abandoned=1)
             running.close()
         except RecursionError:
             return
@@ -146,6 +146,8 @@ class Tap:
     def _gathered(self, running: Running, result: Any, error: Exception | None, *, complete: bool) -> Item | None:
         """Return a call that is to be scored, else None; count it."""
         call = running.call
+        if error is not None and self._counts and running is not IDLE:
+            note(raised=1)
         if call is None or sys.is_finalizing():  # a generator that is collected last of all finds no background any more
             if running is not IDLE:
                 note(calls=1)
@@ -172,6 +174,8 @@ class Tap:
             note(calls=1, picked=len(picked))
         if not picked:
             return None
+        if running.context_step is not None and call.error is None and running.context_step not in call.steps:
+            self.failed("context", _no_step(running.context_step, call.steps))
         return Item(
             picked=picked,
             run=running.run_id,
@@ -244,6 +248,12 @@ class Tap:
                 self._told.add(option)
                 what = "Live scoring" if option == "live" else f"The hook {option}="
                 LOG.warning("%s of %r failed; more of the same is only counted, in live.stats().", what, self.entity_id, exc_info=error)
+
+
+def _no_step(name: str, steps: Mapping[str, Any]) -> ArgumentTypeError:
+    """Return what is wrong where a step that should give the context did not run."""
+    ran = f"the steps that ran are {listed(steps)}" if steps else "no step ran"
+    return ArgumentTypeError(f"context={name!r} names a step, but none of that name has run; {ran}.")
 
 
 class FunctionTap(Tap):

@@ -11,21 +11,27 @@ import signal
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from multiprocessing import parent_process
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scorekit.monitor.background import ThreadBackground
-from scorekit.monitor.counters import Counters
+from scorekit.monitor.counters import Counters, Tally, wait_until
 from scorekit.monitor.process import ProcessBackground, check_sendable
 from scorekit.monitor.scoring import LOG, Scoring
+from scorekit.monitor.writer import spill_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from types import FrameType
 
     from scorekit.monitor.channel import Channel, Item, LiveStats
 
 EXIT_S: Final = 5.0
 """How long the end of the process waits for what is not stored yet; the rest goes to the spill file."""
+
+LAST_S: Final = 1.0
+"""How long it waits once more at the very end, for calls that came meanwhile."""
 
 MOST_CHARACTERS: Final = 2**28
 """How many characters of texts may wait in a channel, whatever its capacity in rows."""
@@ -42,6 +48,26 @@ class _State:
         self.thread: ThreadBackground | None = None
         self.process: ProcessBackground | None = None
         self.closed = False
+        self.epoch = 0
+        self.pending: dict[int, int] = {}
+        """How many rows are on their way, by the epoch in which they were handed over; each flush ends one."""
+
+    def running(self) -> list[ThreadBackground | ProcessBackground]:
+        """Return the backgrounds that have started."""
+        return [background for background in (self.process, self.thread) if background is not None]
+
+    def spilled(self) -> int:
+        """Return how many rows wait in spill files; of one store the backgrounds see the same file."""
+        found: dict[Path, int] = {}
+        for background in self.running():
+            for path, count in background.spilled.items():
+                found[path] = max(count, found.get(path, 0))
+        return sum(found.values())
+
+    def is_done(self, epoch: int) -> bool:
+        """Return whether all rows up to an epoch are committed."""
+        with self.counters.lock:
+            return not any(of <= epoch for of in self.pending)
 
 
 _state = _State()
@@ -52,14 +78,27 @@ _channels: weakref.WeakSet[OpenChannel] = weakref.WeakSet()
 """Those of functions that are still there."""
 
 
-class OpenChannel:
-    """An attached channel: it takes calls, within its capacity.
+class Ticket(NamedTuple):
+    """Rows on their way: of which process, channel and epoch."""
 
-    Attributes
-    ----------
-    rows
-        How many rows are on their way: neither stored nor spilled.
-    """
+    state: _State
+    channel: OpenChannel
+    epoch: int
+
+    def release(self, tally: Tally) -> None:
+        """Make room, and count what became of the rows."""
+        with self.state.counters.lock:
+            self.channel.take(-tally.rows, -tally.size)
+            left = self.state.pending[self.epoch] - tally.rows
+            if left:
+                self.state.pending[self.epoch] = left
+            else:
+                del self.state.pending[self.epoch]
+            self.state.counters.add(scored=tally.rows - tally.lost, failed=tally.failed, stored=tally.stored, lost=tally.lost)
+
+
+class OpenChannel:
+    """An attached channel: it takes calls, within its capacity."""
 
     def __init__(self, channel: Channel) -> None:
         """Rehearse the scorers."""
@@ -69,75 +108,66 @@ class OpenChannel:
 
     def forget(self) -> None:
         """Count from nothing: what a forked child inherited is its parent's."""
-        self.rows = self._characters = 0
+        self._rows = self._characters = 0
+
+    def take(self, rows: int, characters: int) -> None:
+        """Take room, or give it back; the counters' lock is held."""
+        self._rows += rows
+        self._characters += characters
 
     def offer(self, item: Item) -> bool:
         """Hand over a call; False where it was dropped."""
         size = _size(item)
-        if not self._fits(item, size):
-            deadline = time.monotonic() + self.channel.block_timeout_s
-            while self.channel.full == "block" and time.monotonic() < deadline:
-                time.sleep(ROOM_S)
-                if self._fits(item, size):
-                    break
-            else:
-                return self._dropped(item)
-        return self._submitted(item, size)
+        ticket = self._fits(item, size)
+        deadline = time.monotonic() + self.channel.block_timeout_s
+        while ticket is None and self.channel.full == "block" and time.monotonic() < deadline:
+            time.sleep(ROOM_S)
+            ticket = self._fits(item, size)
+        return self._dropped(item) if ticket is None else self._submitted(ticket, item, size)
 
     async def offer_async(self, item: Item) -> bool:
         """Hand over a call; where it must wait for room the loop runs on."""
         size = _size(item)
-        if not self._fits(item, size):
-            deadline = time.monotonic() + self.channel.block_timeout_s
-            while self.channel.full == "block" and time.monotonic() < deadline:
-                await asyncio.sleep(ROOM_S)
-                if self._fits(item, size):
-                    break
-            else:
-                return self._dropped(item)
-        return self._submitted(item, size)
+        ticket = self._fits(item, size)
+        deadline = time.monotonic() + self.channel.block_timeout_s
+        while ticket is None and self.channel.full == "block" and time.monotonic() < deadline:
+            await asyncio.sleep(ROOM_S)
+            ticket = self._fits(item, size)
+        return self._dropped(item) if ticket is None else self._submitted(ticket, item, size)
 
-    def release(self, rows: int, size: int) -> None:
-        """Make room."""
-        with _state.counters.lock:
-            self.rows -= rows
-            self._characters -= size
-
-    def _fits(self, item: Item, size: int) -> bool:
+    def _fits(self, item: Item, size: int) -> Ticket | None:
         """Take room for a call where there is any; a single call always fits, however large."""
-        rows = len(item.picked)
-        with _state.counters.lock:
-            full = self.rows + rows > self.channel.capacity or self._characters + rows * size > MOST_CHARACTERS
-            if full and self.rows:
-                return False
-            self.rows += rows
-            self._characters += rows * size
-        return True
+        rows, state = len(item.picked), _state
+        with state.counters.lock:
+            full = self._rows + rows > self.channel.capacity or self._characters + rows * size > MOST_CHARACTERS
+            if full and self._rows:
+                return None
+            self.take(rows, rows * size)
+            state.pending[state.epoch] = state.pending.get(state.epoch, 0) + rows
+            return Ticket(state, self, state.epoch)
 
     def _dropped(self, item: Item) -> bool:
         """Count a call that found no room."""
         _state.counters.add(dropped=len(item.picked))
         return False
 
-    def _submitted(self, item: Item, size: int) -> bool:
+    def _submitted(self, ticket: Ticket, item: Item, size: int) -> bool:
         """Pass a call to the background, which starts with the first one; once that has ended the call is dropped."""
-        if _state.closed:
-            self.release(len(item.picked), len(item.picked) * size)
-            return self._dropped(item)
         try:
-            if self.channel.worker == "process":
-                _process().submit(self, item, size)
-            else:
-                _thread().submit(self, self.channel, self.scorings, item, size)
+            if not ticket.state.closed:
+                background = _process() if self.channel.worker == "process" else _thread()
+                background.submit(ticket, self.scorings, item, size)
+                return True
         except Exception:  # noqa: BLE001  (nothing of ours reaches the caller)
             LOG.exception("A call could not be handed to the background.")
-            self.release(len(item.picked), len(item.picked) * size)
-            return self._dropped(item)
-        return True
+        rows = len(item.picked)
+        ticket.release(Tally(rows, rows * size, lost=rows))
+        ticket.state.counters.add(lost=-rows, dropped=rows)
+        return False
 
 
 def attach(channel: Channel) -> OpenChannel:
-    """Make a channel ready for calls; nothing starts before the first one.
+    """Make a channel ready for calls; nothing starts before the first one, but to send what an earlier process left in the spill file.
 
     Raises
     ------
@@ -152,37 +182,37 @@ def attach(channel: Channel) -> OpenChannel:
     with _state.counters.lock:
         _channels.add(opened)
     _drain_on_sigterm()
+    if not _state.closed and spill_path(channel.store).exists():
+        _thread().writer(channel.store)
     return opened
 
 
-def note(calls: int = 0, skipped: int = 0, picked: int = 0, hook_errors: int = 0) -> None:
+def note(calls: int = 0, picked: int = 0, **others: int) -> None:
     """Add to the process's counters."""
-    if calls == 1 and not skipped:
+    if calls == 1:
         _state.counters.add_call(picked)
-    else:
-        _state.counters.add(calls=calls, skipped=skipped, picked=picked)
-    if hook_errors:
-        _state.counters.add(hook_errors=hook_errors)
+    if others:
+        _state.counters.add(**others)
 
 
 def stats() -> LiveStats:
     """Return what live scoring has done in this process."""
     state = _state
     more = {} if state.process is None else state.process.counts()
-    more["spilled"] = max(
-        more.get("spilled", 0), 0 if state.thread is None else state.thread.spilled
-    )  # of one store both see the same file
     with state.counters.lock:
-        waiting = sum(channel.rows for channel in _channels)
-    return state.counters.stats(waiting=waiting, **more)
+        waiting = sum(state.pending.values())
+    return state.counters.stats(waiting=waiting, spilled=state.spilled(), **more)
 
 
 def flush(timeout_s: float) -> bool:
     """Wait until everything handed over so far is committed in its store; return whether it is."""
-    deadline = time.monotonic() + timeout_s
-    running = [background for background in (_state.thread, _state.process) if background is not None]
-    done = [background.flush(max(0.0, deadline - time.monotonic())) for background in running]  # each, also where the first is not done
-    return all(done)
+    state = _state
+    with state.counters.lock:
+        epoch = state.epoch
+        state.epoch += 1
+    for background in state.running():
+        background.hurry()
+    return wait_until(lambda: state.is_done(epoch) and not state.spilled(), timeout_s)
 
 
 def close(timeout_s: float = EXIT_S) -> None:
@@ -192,9 +222,22 @@ def close(timeout_s: float = EXIT_S) -> None:
         return
     state.closed = True
     deadline = time.monotonic() + timeout_s
-    running = [background for background in (state.process, state.thread) if background is not None]
-    for background in running:
+    for background in state.running():
         state.counters.add(lost=background.close(max(0.0, deadline - time.monotonic())))
+
+
+def reset() -> None:
+    """Close, and begin anew as a process does; for tests."""
+    global _state  # noqa: PLW0603
+    close(1.0)
+    _state = _State()
+    for channel in list(_channels):
+        channel.forget()
+
+
+def worker_pid() -> int | None:
+    """Return the id of the process that scores for this one; None where none runs."""
+    return None if _state.process is None else _state.process.pid
 
 
 def _thread() -> ThreadBackground:
@@ -220,30 +263,41 @@ def _size(item: Item) -> int:
     return sum(len(cell) for cell in (item.input, item.output, item.context, item.metadata) if cell is not None)
 
 
+def _drain_at_exit() -> None:
+    """When the main thread has ended: wait for what waits, while pools still take work. Threads that run on may call until they end."""
+    state = _state
+    for background in state.running():
+        background.hurry()
+    wait_until(lambda: state.is_done(state.epoch), EXIT_S)
+    if parent_process() is not None:  # a child of multiprocessing, which ends without exit handlers
+        _close_at_exit()
+
+
 def _close_at_exit() -> None:
     """Close, in a thread that is left behind where something hangs for good."""
-    if _state.thread is None and _state.process is None:
-        _state.closed = True  # a first call after this would start what nobody ends
+    state = _state
+    if not state.running():
+        state.closed = True  # a first call after this would start what nobody ends
         return
-    closing = threading.Thread(target=close, name="scorekit-live-exit", daemon=True)
+    closing = threading.Thread(target=close, args=(LAST_S,), name="scorekit-live-exit", daemon=True)
     closing.start()
-    closing.join(EXIT_S + 2.0)
+    closing.join(3 * LAST_S)
 
 
 def _start_afresh() -> None:
     """In a forked child: nothing waits, nothing is counted; what waits in the parent is the parent's to score."""
     global _state  # noqa: PLW0603
-    if _state.process is not None:
-        _state.process.let_go()
     _inherited.append(_state)
     _state = _State()
     for channel in list(_channels):
         channel.forget()
+    if _inherited[-1].process is not None:
+        _inherited[-1].process.let_go()
 
 
 def _drain_on_sigterm() -> None:
-    """Make SIGTERM drain before it ends the process, where nobody else handles it."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    """Make SIGTERM drain before it ends the process, where nobody else handles it; the first process of a container it does not end."""
+    if os.getpid() != 1 and threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         with contextlib.suppress(ValueError, OSError):  # an interpreter inside another program
             signal.signal(signal.SIGTERM, _on_sigterm)
 
@@ -253,14 +307,16 @@ def _on_sigterm(number: int, _: FrameType | None) -> None:
     signal.signal(number, signal.SIG_DFL)
 
     def drain() -> None:
+        _drain_at_exit()
         _close_at_exit()
         os.kill(os.getpid(), number)
 
     threading.Thread(target=drain, name="scorekit-live-sigterm", daemon=True).start()
 
 
+atexit.register(_close_at_exit)
 _register: Callable[[Callable[..., Any]], Any] = getattr(threading, "_register_atexit", atexit.register)
 """Before pools refuse new work, which a judge's client may need; Python has no public name for that moment."""
-_register(_close_at_exit)
+_register(_drain_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_afresh)

@@ -7,17 +7,18 @@ import os
 import threading
 import time
 from collections import deque
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scorekit.errors import StoreError
+from scorekit.monitor.counters import Counters, Owner, Tally, Wake
 from scorekit.monitor.scoring import LOG
 from scorekit.monitor.store import ScoreStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scorekit.monitor.counters import Counters
     from scorekit.monitor.lanes import Scored
     from scorekit.monitor.stored import EncodedRow
 
@@ -31,7 +32,8 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 15.0
 def spill_path(store: ScoreStore) -> Path:
     """Return the file where rows for a store wait: in the folder of the environment variable SCOREKIT_SPILL, else in the user's state folder.
 
-    It is an SQLite file with the store's own table, named after the store's URL, and shared by the processes of the machine.
+    It is an SQLite file with the store's own table, named after the store's URL (not its password, which may change), and shared by the processes
+    of the machine.
 
     Examples
     --------
@@ -43,7 +45,37 @@ def spill_path(store: ScoreStore) -> Path:
         from platformdirs import user_state_path
 
         folder = str(user_state_path("scorekit", appauthor=False) / "spill")
-    return Path(folder) / f"{hashlib.sha256(store.url.encode()).hexdigest()[:16]}.sqlite3"
+    return Path(folder) / f"{hashlib.sha256(store.name.encode()).hexdigest()[:16]}.sqlite3"
+
+
+def waiting_in_spill(store: ScoreStore) -> int:
+    """Return how many rows wait in the spill file of a store; 0 where there is none.
+
+    Raises
+    ------
+    StoreError
+        Where it cannot be read.
+    """
+    path = spill_path(store)
+    return ScoreStore(str(path)).count() if path.exists() else 0
+
+
+def send_spilled(store: ScoreStore) -> int:
+    """Send what waits in the spill file of a store, in its order, and return how many rows that were.
+
+    Raises
+    ------
+    StoreError
+        Where the store or the file cannot be used; what is not sent stays in the file.
+    """
+    sent = 0
+    if waiting_in_spill(store):
+        spill = ScoreStore(str(spill_path(store)))
+        while rows := spill.first(MOST_ROWS):
+            store.insert(rows, existing="keep")
+            spill.remove([row.id for row in rows])
+            sent += len(rows)
+    return sent
 
 
 class Writer:
@@ -57,26 +89,32 @@ class Writer:
         """Start the thread, which first sends what an earlier process left in the spill file."""
         self._store = store
         self._counters = counters
-        self._path = spill_path(store)
+        self.path = spill_path(store)
         self._spill: ScoreStore | None = None
+        self._lock = threading.RLock()
+        """Held while rows move, so that each is in exactly one place; never while they are written."""
         self._waiting: deque[Scored] = deque()
         self._under_way: list[Scored] = []
-        self._wake = threading.Event()
-        self._stopped = False
+        self._wake = Wake()
+        self._ended = False
         self._retry_at = 0.0
         self._wait_s = FIRST_WAIT_S
+        self._told_memory = False
+        self._stored_new = 0
         self.spilled = 0
         threading.Thread(target=self._run, name="scorekit-live-writer", daemon=True).start()
 
     def put(self, scored: Scored) -> None:
         """Take rows, to be committed soon."""
-        self._waiting.append(scored)
+        with self._lock:
+            self._waiting.append(scored)
         self._wake.set()
 
     @property
     def settled(self) -> bool:
         """Whether all that was put is committed, in the store or in the spill file."""
-        return not self._waiting and not self._under_way
+        with self._lock:
+            return not self._waiting and not self._under_way
 
     def hurry(self) -> None:
         """Try a store that failed again now."""
@@ -84,12 +122,11 @@ class Writer:
         self._wake.set()
 
     def take_back(self) -> list[Scored]:
-        """End the thread and return what is committed nowhere yet."""
-        self._stopped = True
+        """End the thread and return what is committed nowhere yet, as far as is known: a commit may be under way."""
+        with self._lock:
+            self._ended = True
+            left = [*self._under_way, *self._waiting]
         self._wake.set()
-        left = list(self._under_way)
-        while self._waiting:
-            left.append(self._waiting.popleft())
         return left
 
     def spill(self, rows: Sequence[EncodedRow]) -> None:
@@ -101,52 +138,61 @@ class Writer:
             Where that cannot be written either.
         """
         if self._spill is None:
-            self._spill = ScoreStore(str(self._path))
+            self._spill = ScoreStore(str(self.path))
         self._spill.insert(rows, existing="keep")
         self.spilled = self._spill.count()
 
     def _run(self) -> None:
         """Commit what waits; where it cannot be, wait and try again."""
         self._find_spilled()
-        while not self._stopped:
-            batch = self._under_way or self._next()
-            if self._reachable() and self.spilled:
-                self._send()
-            if batch and self._kept([row for scored in batch for row in scored.rows]):
-                for scored in batch:
-                    for entry in scored.entries:
-                        entry.owner.release(1, entry.size)
-                self._under_way = []
-            elif batch:
+        while not self._ended:
+            try:
+                self._commit()
+            except Exception:  # noqa: BLE001  (nobody stands behind this thread, and rows wait for it)
+                LOG.exception("The writer of live scores failed; it goes on.")
                 time.sleep(FIRST_WAIT_S)
-            if not self._waiting and not self._under_way:
-                self._wake.clear()
-                if not self._waiting:
-                    self._wake.wait(max(0.05, self._retry_at - time.monotonic()) if self.spilled else None)
 
-    def _next(self) -> list[Scored]:
-        """Take what waits, up to the rows of one transaction; nothing is ever in neither place."""
-        batch = self._under_way
-        rows = 0
-        while self._waiting and rows < MOST_ROWS:
-            batch.append(self._waiting[0])
-            rows += len(self._waiting.popleft().rows)
-        return batch
+    def _commit(self) -> None:
+        """Commit what waits, up to the rows of one transaction, and send some of what was spilled."""
+        with self._lock:
+            rows = sum(len(scored.rows) for scored in self._under_way)
+            while self._waiting and rows < MOST_ROWS:
+                self._under_way.append(self._waiting.popleft())
+                rows += len(self._under_way[-1].rows)
+            batch = list(self._under_way)
+        if self.spilled and self._reachable():
+            self._send()
+        if batch:
+            kept = self._kept([row for scored in batch for row in scored.rows])
+            if kept is None:
+                time.sleep(FIRST_WAIT_S)
+                return
+            with self._lock:
+                if not self._ended:
+                    self._under_way = []
+            _release(batch, kept)
+        if self.settled:
+            self._wake.wait(max(0.05, self._retry_at - time.monotonic()) if self.spilled else None)
 
     def _reachable(self) -> bool:
         """Return whether the store may be tried."""
         return time.monotonic() >= self._retry_at
 
-    def _kept(self, rows: list[EncodedRow]) -> bool:
-        """Commit rows in the store, or behind those in the spill file; return whether they are in either."""
-        if not self.spilled and self._reachable() and self._inserted(rows):
-            return True
+    def _kept(self, rows: list[EncodedRow]) -> Kept | None:
+        """Commit rows in the store, or behind those in the spill file; return where they are, None for in neither."""
+        if not self.spilled and self._reachable():
+            refused = self._inserted(rows)
+            if refused is not None:
+                return Kept(stored=True, refused=refused)
         try:
             self.spill(rows)
         except StoreError as error:
-            LOG.error("Scores wait in memory, since the spill file %s cannot be written: %s", self._path, error)
-            return False
-        return True
+            if not self._told_memory:
+                self._told_memory = True
+                LOG.error("Scores wait in memory, since the spill file cannot be written either. %s", error)
+            return None
+        self._told_memory = False
+        return Kept(stored=False)
 
     def _send(self) -> None:
         """Send the oldest rows of the spill file, as many as share a transaction."""
@@ -154,43 +200,47 @@ class Writer:
         try:
             rows = self._spill.first(MOST_ROWS)
         except StoreError as error:
-            LOG.error("The spill file %s cannot be read: %s", self._path, error)
+            LOG.error("The spill file %s cannot be read: %s", self.path, error)
             self._put_off()
             return
-        if not rows or self._inserted(rows):
-            try:
-                self._spill.remove([row.id for row in rows])
-                self.spilled = self._spill.count()
-            except StoreError as error:
-                LOG.error("The spill file %s cannot be emptied: %s", self._path, error)
-                self._put_off()
-
-    def _inserted(self, rows: list[EncodedRow]) -> bool:
-        """Commit rows in the store; where that fails say so, and put the next attempt off."""
+        before = self._stored_new
+        refused = self._inserted(rows) if rows else frozenset()
+        if refused is None:
+            return
+        self._counters.add(stored=self._stored_new - before, lost=len(refused))
         try:
-            self._store.insert(rows, existing="keep")
+            self._spill.remove([row.id for row in rows])
+            self.spilled = self._spill.count()
+        except StoreError as error:
+            LOG.error("The spill file %s cannot be emptied: %s", self.path, error)
+            self._put_off()
+
+    def _inserted(self, rows: list[EncodedRow]) -> frozenset[str] | None:
+        """Commit rows in the store, and return the ids that it refuses for what is in them; where it cannot be written, put the next attempt off."""
+        try:
+            self._stored_new += self._store.insert(rows, existing="keep")
         except StoreError as error:
             if _is_refused(error):
                 return self._split(rows, error)
             if self._wait_s == FIRST_WAIT_S:
-                LOG.warning("The store %s cannot be written; scores go to %s meanwhile: %s", self._store.name, self._path, error)
+                LOG.warning("%s Scores wait in %s meanwhile.", error, self.path)
             self._counters.add(store_errors=1)
             self._put_off()
-            return False
+            return None
         if self._wait_s > FIRST_WAIT_S:
             LOG.warning("The store %s can be written again.", self._store.name)
         self._wait_s = FIRST_WAIT_S
-        self._counters.add(stored=len(rows))
-        return True
+        return frozenset()
 
-    def _split(self, rows: list[EncodedRow], error: StoreError) -> bool:
-        """Commit in halves what the database refuses for what is in it, so that one such row keeps no other waiting."""
-        if len(rows) > 1:
-            half = len(rows) // 2
-            return self._inserted(rows[:half]) and self._inserted(rows[half:])
-        LOG.error("A score of the run %r is lost, since the store refuses it: %s", rows[0].run_id, error)
-        self._counters.add(lost=1)
-        return True
+    def _split(self, rows: list[EncodedRow], error: StoreError) -> frozenset[str] | None:
+        """Commit in halves what the database refuses, so that one such row keeps no other waiting."""
+        if len(rows) == 1:
+            LOG.error("A score of the run %r is lost, since the store refuses it: %s", rows[0].run_id, error)
+            return frozenset([rows[0].id])
+        half = len(rows) // 2
+        first = self._inserted(rows[:half])
+        second = None if first is None else self._inserted(rows[half:])
+        return None if first is None or second is None else first | second
 
     def _put_off(self) -> None:
         """Leave the store alone for a while, twice as long each time."""
@@ -199,14 +249,37 @@ class Writer:
 
     def _find_spilled(self) -> None:
         """Count what waits in a spill file that is there already."""
-        if not self._path.exists():
+        if not self.path.exists():
             return
         try:
-            self._spill = ScoreStore(str(self._path))
+            self._spill = ScoreStore(str(self.path))
             self.spilled = self._spill.count()
         except StoreError as error:
             self._spill = None
-            LOG.error("The spill file %s cannot be read: %s", self._path, error)
+            LOG.error("The spill file %s cannot be read: %s", self.path, error)
+
+
+class Kept(NamedTuple):
+    """Where rows were committed: in the store or the spill file; and the ids of those that the store refuses."""
+
+    stored: bool
+    refused: frozenset[str] = frozenset()
+
+
+def _release(batch: Sequence[Scored], kept: Kept) -> None:
+    """Tell the owners of rows what became of them."""
+    tallies: dict[Owner, Tally] = {}
+    for scored in batch:
+        for entry, row in zip_longest(scored.entries, scored.rows):
+            tally = tallies.setdefault(entry.owner, Tally())
+            lost = row is None or row.id in kept.refused
+            tally.rows += 1
+            tally.size += entry.size
+            tally.lost += lost
+            tally.stored += kept.stored and not lost
+            tally.failed += row is not None and row.error == "scorer_error"
+    for owner, tally in tallies.items():
+        owner.release(tally)
 
 
 def _is_refused(error: StoreError) -> bool:

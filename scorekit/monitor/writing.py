@@ -13,7 +13,7 @@ import numpy as np
 from scorekit.errors import StoreError, shown
 from scorekit.monitor.cells import unescape
 from scorekit.monitor.schema import SCORES, scores_table
-from scorekit.monitor.stored import Encoded, EncodedRow
+from scorekit.monitor.stored import SAID, Encoded, EncodedRow, same_result
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
@@ -28,6 +28,9 @@ HEAVY: Final = 2**24
 """How many characters share a statement, about."""
 
 _TYPES: Final[Mapping[str, str]] = {"position": "bigint", "score": "float8", "created_at": "timestamptz"}
+_OFTEN_COMMON: Final = frozenset(
+    {"run_id", "scorer", "scorer_version", "source", "entity_type", "entity_id", "trace_id", "judge", "created_at"}
+)
 _KEEP: Final = "ON CONFLICT (id) DO NOTHING"
 _REPLACE: Final = f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in EncodedRow._fields[1:])}"
 
@@ -38,23 +41,19 @@ def write(db: Connection, columns: Encoded, existing: Existing) -> int:
     Raises
     ------
     StoreError
-        Where a row is there with another digest, and ``existing`` is ``"raise"``; the transaction is to be rolled back.
+        Where a row is there with another result, and ``existing`` is ``"raise"``; the transaction is to be rolled back.
     """
     ids = columns["id"]
     if not ids:
         return 0
-    known = digests(db, ids) if existing == "replace" else {}
-    columns = {
-        name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)
-    }  # the others are NULL by themselves
-    if db.dialect.name == "postgresql":
-        written = _write_postgres(db, columns, existing)
-    else:
-        written = _write_sqlite(db, columns, existing)
+    known = set(_known(db, ids)) if existing == "replace" else set()
+    # The others are NULL by themselves.
+    filled = {name: cells for name, cells in columns.items() if cells.count(None) < len(cells)}
+    written = _write_postgres(db, filled, existing) if db.dialect.name == "postgresql" else _write_sqlite(db, filled, existing)
     if existing == "replace":
-        return len(set(ids) - set(known))
+        return len(set(ids) - known)
     if written < len(ids) and existing == "raise":
-        _refuse_others(columns, digests(db, ids))
+        _refuse_others(db, columns)
     return written
 
 
@@ -73,18 +72,24 @@ def _write_sqlite(db: Connection, columns: Encoded, existing: Existing) -> int:
 def _write_postgres(db: Connection, columns: Encoded, existing: Existing) -> int:
     """Write rows as arrays, ordered by id: processes that write the same rows must not wait for each other in a circle.
 
-    The arrays are spelled here, a column at a time: psycopg would go through each cell, which takes three times as long.
+    The arrays are spelled here, a column at a time: psycopg would go through each cell, which takes three times as long. What all rows have in
+    common goes once.
     """
     ids = columns["id"]
     places = range(len(ids)) if existing == "replace" else range(len(ids) - 1, -1, -1)
     once = sorted({ids[place]: place for place in places}.values(), key=ids.__getitem__)  # one statement cannot write a row twice
+    common = {name: cells[0] for name, cells in columns.items() if name in _OFTEN_COMMON and cells.count(cells[0]) == len(cells)}
+    own = {name: cells for name, cells in columns.items() if name not in common}
+    types = {name: _TYPES.get(name, "text") for name in columns}
+    picked = ", ".join([f"%s::{types[name]}" for name in common] + ["given.*"])
+    arrays = ", ".join(f"%s::{types[name]}[]" for name in own)
     conflict = _REPLACE if existing == "replace" else _KEEP
-    arrays = ", ".join(f"%s::{_TYPES.get(name, 'text')}[]" for name in columns)
-    statement = f"INSERT INTO {SCORES} ({', '.join(columns)}) SELECT * FROM unnest({arrays}) {conflict}"  # noqa: S608
+    statement = f"INSERT INTO {SCORES} ({', '.join([*common, *own])}) SELECT {picked} FROM unnest({arrays}) AS given {conflict}"  # noqa: S608
     written = 0
-    for batch in _lighter(once, columns):
+    for batch in _lighter(once, own):
         take = itemgetter(*batch, batch[0])  # one more, so that there are two at least and it gives a tuple
-        written += db.exec_driver_sql(statement, tuple(_array(name, take(cells)[:-1]) for name, cells in columns.items())).rowcount
+        parameters = (*common.values(), *(_array(name, take(cells)[:-1]) for name, cells in own.items()))
+        written += db.exec_driver_sql(statement, parameters).rowcount
     return written
 
 
@@ -108,12 +113,18 @@ def _array(name: str, cells: Sequence[Any]) -> str:
     return f'{{"{body}"}}'.replace('"\0N"', "NULL")
 
 
-def _refuse_others(columns: Encoded, known: Mapping[str, str]) -> None:
-    """Raise where rows are there with another digest."""
-    ids, made = columns["id"], columns["digest"]
-    if not (others := [place for place, id_ in enumerate(ids) if known[id_] != made[place]]):
+def _refuse_others(db: Connection, columns: Encoded) -> None:
+    """Raise where rows are there with another result."""
+    ids = columns["id"]
+    query = f"SELECT {', '.join(SAID)} FROM {SCORES}"  # noqa: S608
+    others: list[str] = []
+    for said in batches(zip(*(columns[name] for name in SAID), strict=True)):
+        for among, parameters in _some(db, [row[0] for row in said]):
+            there = {row[0]: tuple(row) for row in db.exec_driver_sql(f"{query} WHERE {among}", parameters)}
+        others += [row[0] for row in said if row != there[row[0]] and not same_result(row, there[row[0]])]
+    if not others:
         return
-    run, scorer, row = (shown(unescape(columns[name][others[0]])) for name in ("run_id", "scorer", "row"))
+    run, scorer, row = (shown(unescape(columns[name][ids.index(others[0])])) for name in ("run_id", "scorer", "row"))
     msg = (
         f"{len(others)} of {len(ids)} results are in the store already, with another score, text or metadata; the first is the row {row!r} of {scorer!r} "
         f"in the run {run!r}. Nothing was stored. Pass another run=, or existing='replace' to have the new results, existing='keep' to keep the old."
@@ -121,12 +132,10 @@ def _refuse_others(columns: Encoded, known: Mapping[str, str]) -> None:
     raise StoreError(msg)
 
 
-def digests(db: Connection, ids: Iterable[str]) -> dict[str, str]:
-    """Return the digests of those rows that are there, by id."""
-    found: dict[str, str] = {}
+def _known(db: Connection, ids: Iterable[str]) -> Iterator[str]:
+    """Give those ids that are there."""
     for among, parameters in _some(db, ids):
-        found |= {id_: digest for id_, digest in db.exec_driver_sql(f"SELECT id, digest FROM {SCORES} WHERE {among}", parameters)}  # noqa: C416, S608
-    return found
+        yield from db.exec_driver_sql(f"SELECT id FROM {SCORES} WHERE {among}", parameters).scalars()  # noqa: S608
 
 
 def remove(db: Connection, ids: Iterable[str]) -> None:

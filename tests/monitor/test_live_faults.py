@@ -176,7 +176,7 @@ def test_other_process_ends_with_its_parent(path):
 
     agent("run-0")
     assert sk.live.flush(60)
-    print(worker._state.process.pid, flush=True)
+    print(worker.worker_pid(), flush=True)
     time.sleep(60)
     """
     process = started(code, path)
@@ -346,7 +346,7 @@ def test_disk_that_is_full_for_every_file_never_fails_the_function(path, kind):
     if sys.argv[2] == "process":
         from scorekit.monitor import worker
 
-        resource.prlimit(worker._state.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        resource.prlimit(worker.worker_pid(), resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert sk.live.flush(120), sk.live.stats()
     told = sk.live.stats()

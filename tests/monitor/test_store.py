@@ -460,8 +460,8 @@ def test_runs_are_listed_in_the_order_of_their_first_results(filled):
     filled.append(scored(1), run="v1", entity_id="c", created_at="2026-02-01", existing="replace")
     found = filled.runs()
     assert found.drop(columns=["first", "last"]).astype(object).to_numpy().tolist() == [
-        ["v1", "LIVE, TEST", "agent", "a, c", "tone", 2, 0],
-        ["v2", "TEST", "step", "b", "size, tone", 3, 2],
+        ["v1", "LIVE, TEST", "agent", "a, c", "tone", 2, 2, 0],
+        ["v2", "TEST", "step", "b", "size, tone", 3, 6, 2],
     ]
     assert found["first"].tolist() == [pd.Timestamp("2026-01-02", tz="UTC"), pd.Timestamp("2026-01-02T12:00", tz="UTC")]
     assert found["last"].tolist() == [pd.Timestamp("2026-02-01", tz="UTC"), pd.Timestamp("2026-01-02T12:00", tz="UTC")]
@@ -470,7 +470,7 @@ def test_runs_are_listed_in_the_order_of_their_first_results(filled):
 def test_runs_of_an_empty_store_are_none(store):
     found = store.runs()
     assert len(found) == 0
-    assert found.dtypes.astype(str).tolist() == ["string"] * 5 + ["int64"] * 2 + ["datetime64[us, UTC]"] * 2
+    assert found.dtypes.astype(str).tolist() == ["string"] * 5 + ["int64"] * 3 + ["datetime64[us, UTC]"] * 2
 
 
 # --- delete, age, size

@@ -269,7 +269,7 @@ def test_other_process_that_is_killed_loses_and_doubles_nothing(store):
         if worker.stats().stored:
             break
         time.sleep(0.05)
-    os.kill(worker._state.process.pid, 9)
+    os.kill(worker.worker_pid(), 9)
     for number in range(300, 320):
         opened.offer(item(number))
     assert worker.flush(120)

@@ -93,7 +93,7 @@ def test_run_object_may_be_open_in_several_threads(live, store):
     assert "r" not in set(frame.loc[frame["output"] == "later", "run"])
 
 
-@pytest.mark.parametrize("bad", [None, "", 7, "x" * 513])
+@pytest.mark.parametrize("bad", [None, "", 0.5, "x" * 513])
 def test_run_id_that_cannot_be_kept_is_counted_and_a_fresh_one_taken(live, store, bad):
     with sk.live.run(bad) as run_id:
         live()(echo)("q")
