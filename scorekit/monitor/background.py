@@ -34,13 +34,14 @@ class ThreadBackground:
 
     def submit(self, owner: Owner, scorings: Sequence[Scoring], item: Item, size: int) -> None:
         """Score a call with the scorers that were picked for it, and store the results."""
-        for place in item.picked:
-            scoring = scorings[place]
+        picked = [scorings[place] for place in item.picked]
+        for scoring in picked:  # first all that may fail: no thread may be had
             self.writer(scoring.store)
+            self._lane(scoring)
+        for scoring in picked:
             entry = Entry(owner, scoring, item, size)
-            lane = self._lanes.get(scoring if scoring.slow else None)
-            if lane is None or not lane.put(entry):
-                self._begin_lane(scoring, entry)
+            while not self._lane(scoring).put(entry):  # it has just ended
+                pass
 
     def give_up(
         self, owner: Owner, scorings: Sequence[Scoring], item: Item, size: int, *, code: str = "cancelled", why: str = CANCELLED
@@ -82,18 +83,20 @@ class ThreadBackground:
                 self._writers[store] = Writer(store, self._counters)
             return self._writers[store]
 
-    def _begin_lane(self, scoring: Scoring, entry: Entry) -> None:
-        """Begin the lane of a scorer with its first entry; those that only compute share one."""
+    def _lane(self, scoring: Scoring) -> Lane:
+        """Return the lane of a scorer, begun where there is none; those that only compute share one."""
+        key = scoring if scoring.slow else None
+        lane = self._lanes.get(key)
+        if lane is not None and not lane.ended:
+            return lane
         with self._lock:
-            key = scoring if scoring.slow else None
             lane = self._lanes.get(key)
-            if lane is not None and lane.put(entry):  # another call was faster
-                return
-            for ended in [other for other, lane in self._lanes.items() if lane.ended]:
-                del self._lanes[ended]
-            name, most = (scoring.key, SLOW_ROWS) if scoring.slow else ("code", CODE_ROWS)
-            lane = self._lanes[key] = Lane(name, most, self._hand_on)
-            lane.put(entry)
+            if lane is None or lane.ended:
+                for ended in [other for other, lane in self._lanes.items() if lane.ended]:
+                    del self._lanes[ended]
+                name, most = (scoring.key, SLOW_ROWS) if scoring.slow else ("code", CODE_ROWS)
+                lane = self._lanes[key] = Lane(name, most, self._hand_on)
+            return lane
 
     def _hand_on(self, scored: Scored) -> None:
         """Pass what a lane scored to the writer of its store."""
@@ -104,7 +107,7 @@ class ThreadBackground:
         entries = [entry for lane in list(self._lanes.values()) for entry in lane.take_back()]  # first, so that they hand on nothing more
         lost = 0
         for writer in list(self._writers.values()):
-            lost += _spilled(writer, [row for scored in writer.take_back() for row in scored.rows])
+            lost += _spilled(writer, [row for scored in writer.take_back() for row in scored.rows if row is not None])
         for scoring, mine in grouped(entries).items():
             lost += _spilled(self.writer(scoring.store), scoring.cancelled([entry.item for entry in mine]))
         return lost

@@ -34,7 +34,7 @@ EXACT: Final = 2**53
 """Up to here a float holds every whole number."""
 
 FEW: Final = 50
-"""So many different texts in a column's beginning, and the column is made of the different ones alone."""
+"""Where a column begins with no more different texts than this, each different one is made once."""
 
 NAN: Final = '{"$number": "nan"}'
 _NUMBERS: Final = {text: f'{{"$number": "{text}"}}' for text in ("nan", "inf", "-inf")}
@@ -351,9 +351,9 @@ def plain_column(texts: Iterable[str | None]) -> pd.Series[Any]:
 def text_column(values: Iterable[str | None]) -> pd.Series[Any]:
     """Return a ``string`` column; one with lone surrogates is kept by Python, since Arrow cannot."""
     texts = list(values)
-    if len(set(texts[:1000])) <= FEW and len(different := dict.fromkeys(texts)) <= 1000:
-        places = {text: place for place, text in enumerate(different)}
-        return pd.Series(_strings(list(different)).take([places[text] for text in texts]))
+    if len(set(texts[:1000])) <= FEW:
+        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        return pd.Series(_strings(list(places)).take(np.array([places[text] for text in texts], dtype=np.intp)))
     return pd.Series(_strings(texts))
 
 

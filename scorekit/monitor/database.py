@@ -9,12 +9,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from scorekit.errors import StoreError
+from scorekit.monitor.forks import GATE
 from scorekit.monitor.places import file_of, hidden
 from scorekit.monitor.schema import MIGRATIONS, SCHEMA, SCORES, scores_table
 
@@ -28,50 +29,14 @@ STATEMENT_S: Final = 60
 CONNECT_S: Final = 5
 """How long one statement may take in PostgreSQL, and connecting to it."""
 
-FORK_S: Final = 5.0
-"""How long a fork waits for statements that run."""
+TELLING: Final = 6
+"""Of so many characters a password is replaced wherever it stands in a message; a shorter one may be a part of any word, and would show itself so."""
+
+SLICE_MS: Final = 100
+"""How long a writer waits at a time; in between the process may fork."""
 
 LOCK: Final = 0x5C0_4E_417
 """PostgreSQL's advisory lock that is held while tables are made."""
-
-
-class _ForkGate:
-    """Lets the process fork only while no SQLite call runs: a child would inherit SQLite's own locks in a locked state.
-
-    A fork waits for running calls, `FORK_S` at most.
-    """
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
-        self._inside = 0
-        self._forking = False
-
-    def __enter__(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._forking)
-            self._inside += 1
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self._changed:
-            self._inside -= 1
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Wait until nobody is inside, and let nobody in."""
-        with self._changed:
-            self._forking = True
-            self._changed.wait_for(lambda: not self._inside, FORK_S)
-
-    def open(self) -> None:
-        """Let them in again."""
-        with self._changed:
-            self._forking = False
-            self._changed.notify_all()
-
-
-_GATE: Final = _ForkGate()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_GATE.close, after_in_parent=_GATE.open, after_in_child=_GATE.__init__)  # type: ignore[misc]
 
 
 class Database:
@@ -97,30 +62,55 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection to read from."""
-        with self._ours(), self._opened().connect() as db:
+        with self._ours(), self._working(), self._opened().connect() as db:
             yield db
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection in a transaction that is committed when this ends, and rolled back where it raises."""
-        with self._ours(), self._opened().execution_options(writes=True).begin() as db:
-            yield db
+        with self._ours(), contextlib.ExitStack() as stack:
+            yield self._begun(stack)
 
     def close(self) -> None:
         """Close the connections; the next use opens them again."""
         with self._lock:
             engine, self._engine = self._engine, None
         if engine is not None:
+            with self._ours(), self._working():
+                engine.dispose()
+
+    def let_go(self) -> None:
+        """Close the connections that nobody uses at the moment."""
+        if (engine := self._engine) is not None:
             engine.dispose()
+
+    def _working(self) -> AbstractContextManager[None]:
+        """Return what keeps the process from forking meanwhile, where SQLite works."""
+        return GATE.working(self, self.path) if self.path is not None else contextlib.nullcontext()
+
+    def _begun(self, stack: contextlib.ExitStack) -> Connection:
+        """Begin to write; wait for other writers a moment at a time, so that a fork can happen in between."""
+        deadline = time.monotonic() + BUSY_S
+        while True:
+            with contextlib.ExitStack() as attempt:
+                attempt.enter_context(self._working())
+                engine = self._opened().execution_options(writes=True)
+                try:
+                    db = attempt.enter_context(engine.begin())
+                except Exception as error:
+                    if not _is_busy(getattr(error, "orig", None)) or time.monotonic() > deadline:
+                        raise
+                    continue
+                stack.enter_context(attempt.pop_all())
+                return db
 
     @contextlib.contextmanager
     def _ours(self) -> Iterator[None]:
-        """Make a `StoreError` of whatever the database or its driver raises; hold the gate where SQLite runs."""
+        """Make a `StoreError` of whatever the database or its driver raises."""
         try:
-            with _GATE if self.path is not None else contextlib.nullcontext():
-                yield
+            yield
         except ImportError as error:
-            msg = f"The store {self.name} needs the driver {error.name!r}: pip install 'scorekit[postgres]'."
+            msg = f"The store {self.name} needs the driver {error.name or 'psycopg'!r}: pip install 'scorekit[postgres]'."
             raise StoreError(msg) from None
         except self._failures() as error:
             msg = f"The store {self.name} cannot be used: {self._why(error)}."
@@ -143,7 +133,11 @@ class Database:
         lines = str(getattr(error, "orig", None) or error).strip().splitlines()
         why = (lines[0] if lines else type(error).__name__).rstrip(".")[:300]
         password = make_url(self._url).password if self.path is None else None
-        return why.replace(str(password), "***").replace(quote(str(password)), "***") if password else why
+        for secret in {str(password), quote(str(password))} if password else ():
+            if len(secret) >= TELLING:
+                why = why.replace(secret, "***")
+            why = why.replace(f":{secret}@", ":***@").replace(f"password={secret}", "password=***")
+        return why
 
     def _opened(self) -> Engine:
         """Return the engine of a database whose tables are there."""
@@ -152,6 +146,7 @@ class Database:
                 self._engine.dispose()  # somebody removed or replaced the file: what went on into the old one would be lost
                 self._engine = None
             if self._engine is None:
+                self._refuse_lost()
                 engine = _sqlite_engine(self.path) if self.path is not None else _postgres_engine(self._url)
                 try:
                     self._migrate(engine)
@@ -160,6 +155,15 @@ class Database:
                     raise
                 self._engine, self._inode = engine, self._file()
             return self._engine
+
+    def _refuse_lost(self) -> None:
+        """Raise where the file was in use when this process was forked."""
+        if self.path is not None and GATE.is_lost(self.path):
+            msg = (
+                f"The store {self.name} cannot be used in this process: another thread was working with the file when the process was forked. "
+                "Start processes with the method 'spawn', or fork while nothing is stored."
+            )
+            raise StoreError(msg)
 
     def _file(self) -> int | None:
         """Return the inode of the SQLite file, or None where there is none."""
@@ -222,7 +226,7 @@ def _sqlite_engine(path: Path) -> Engine:
                 connection.execute("PRAGMA cache_size = -32000")  # kilobytes
             except sqlite3.OperationalError as error:
                 # the change to WAL does not wait for other processes that are opening the file
-                if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                if not _is_busy(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
             else:
@@ -230,9 +234,21 @@ def _sqlite_engine(path: Path) -> Engine:
 
     @sa.event.listens_for(engine, "begin")
     def _begin(db: Connection) -> None:
-        db.exec_driver_sql("BEGIN IMMEDIATE" if db.get_execution_options().get("writes") else "BEGIN")
+        if not db.get_execution_options().get("writes"):
+            db.exec_driver_sql("BEGIN")
+            return
+        db.exec_driver_sql(f"PRAGMA busy_timeout = {SLICE_MS}")
+        try:
+            db.exec_driver_sql("BEGIN IMMEDIATE")
+        finally:
+            db.exec_driver_sql(f"PRAGMA busy_timeout = {round(BUSY_S * 1000)}")
 
     return engine
+
+
+def _is_busy(error: BaseException | None) -> bool:
+    """Return whether others use the file."""
+    return str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_BUSY")
 
 
 def _postgres_engine(url: str) -> Engine:

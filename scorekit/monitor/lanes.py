@@ -37,9 +37,9 @@ class Entry(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Rows for the store, and the entries that they came from, one each; no rows where they could not even be made."""
+    """Rows for the store, and the entries that they came from, one each; None for one that could not even be made."""
 
-    rows: list[EncodedRow]
+    rows: Sequence[EncodedRow | None]
     entries: Sequence[Entry]
 
 
@@ -126,26 +126,27 @@ class Lane:
 
     def _score(self, scoring: Scoring, entries: list[Entry]) -> None:
         """Score the entries of one scorer and hand them on, unless they were taken back meanwhile."""
-        items = [entry.item for entry in entries]
-        try:
-            rows = scoring.rows(items)
-        except Exception as error:  # noqa: BLE001  (nobody stands behind this thread)
-            LOG.exception("What the scorer %r gave cannot be kept; its rows are kept without a score.", scoring.key)
-            rows = self._without_score(scoring, items, f"What the scorer gave cannot be kept: {told(error)}")
+        rows = self._rows(scoring, [entry.item for entry in entries])
         with self._lock:
             if not self.ended:
                 self._hand_on(Scored(rows, entries))
                 done = set(map(id, entries))
                 self._under_way = [entry for entry in self._under_way if id(entry) not in done]
 
-    @staticmethod
-    def _without_score(scoring: Scoring, items: list[Item], why: str) -> list[EncodedRow]:
-        """Return rows without a score; none where even that fails."""
+    def _rows(self, scoring: Scoring, items: list[Item]) -> list[EncodedRow | None]:
+        """Return the rows of calls; in halves where they cannot be made together, so that one bad call costs no other its score."""
         try:
-            return scoring.cancelled(items, "scorer_error", why)
-        except Exception:  # noqa: BLE001
-            LOG.exception("Rows of live scoring were lost.")
-            return []
+            return [*scoring.rows(items)]
+        except Exception as error:  # noqa: BLE001  (nobody stands behind this thread)
+            if len(items) > 1:
+                half = len(items) // 2
+                return self._rows(scoring, items[:half]) + self._rows(scoring, items[half:])
+            LOG.exception("What the scorer %r gave cannot be kept; the row is kept without a score.", scoring.key)
+            try:
+                return [*scoring.cancelled(items, "scorer_error", f"What the scorer gave cannot be kept: {told(error)}")]
+            except Exception:  # noqa: BLE001
+                LOG.exception("A row of live scoring is lost.")
+                return [None]
 
 
 def grouped(entries: Sequence[Entry]) -> dict[Scoring, list[Entry]]:

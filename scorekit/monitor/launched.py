@@ -18,8 +18,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 START: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from scorekit.monitor.child import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+LAST_STANDARD: Final = 2
+"""The descriptor of standard error."""
+
 STUCK_S: Final = 0.5
 """How long the end waits for a message that is being sent."""
+
+
+def _pipe() -> tuple[int, int]:
+    """Return a pipe whose ends are not taken for standard input and output, which a daemon may have closed."""
+    ends = os.pipe()
+    if min(ends) > LAST_STANDARD:
+        return ends
+    import fcntl
+
+    high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, LAST_STANDARD + 1) for end in ends]
+    for end in ends:
+        os.close(end)
+    return high[0], high[1]
 
 
 class Launched:
@@ -37,13 +53,16 @@ class Launched:
     """
 
     def __init__(self, report: Callable[[tuple[Any, ...]], None]) -> None:
-        """Start it: executed, never forked, since a fork beside threads may hold their locks for ever."""
-        there, self._out = os.pipe()
-        self._in, back = os.pipe()
+        """Start it: executed, never forked, since a fork beside threads may hold their locks for ever.
+
+        It gets a session of its own, since the terminal signals all processes of one.
+        """
+        there, self._out = _pipe()
+        self._in, back = _pipe()
         paths = json.dumps([path for path in sys.path if isinstance(path, str)])
         try:
             words = [get_executable(), "-c", START, paths, str(there), str(back)]
-            self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=(there, back))
+            self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=(there, back), start_new_session=True)
         except OSError:
             os.close(self._out)
             os.close(self._in)

@@ -36,6 +36,9 @@ BATCH: Final = 64
 MOST_DEATHS: Final = 2
 """How often the process may die with one call alone before that call is kept without a score."""
 
+MOST_DEADLY: Final = 10
+"""How often the process may die with single calls of one function before all further ones are kept without a score: each death holds up all others."""
+
 MOST_STARTS: Final = 3
 """How often in a row the process may fail to start before its scorers run in a thread of this one."""
 
@@ -92,6 +95,7 @@ class ProcessBackground:
         self._new = itertools.count()
         self._told: set[int] = set()
         self._refused: set[int] = set()
+        self._deaths: dict[int, int] = {}
         self._wake = Wake()
         self._idle = self._hurry = self._ended = False
         self._child: Launched | None = None
@@ -206,8 +210,8 @@ class ProcessBackground:
             time.sleep(0.5 * self._failed_starts)
             return None
         for channel, number in list(self._numbers.items()):  # so that it sends what waits in their spill files
-            self._told.add(number)
-            self._child.send("channel", number, _dumped(channel.channel))
+            if number not in self._refused:
+                self._tell(self._child, number, channel.channel)
         return self._child
 
     def _take_back(self, child: Launched) -> None:
@@ -225,6 +229,8 @@ class ProcessBackground:
                 batches = [[sent] for sent in batches[0]]
             if len(batches) == 1:
                 batches[0][0].deaths += 1
+                number = self._number(batches[0][0])
+                self._deaths[number] = self._deaths.get(number, 0) + 1
             self._again.extendleft(reversed(batches))
         self._failed_starts += not child.was_ready
         if not self._ended:
@@ -247,14 +253,27 @@ class ProcessBackground:
             calls = [(self._number(sent), sent.item, sent.size) for sent in batch]
             number = self._batches
         for new, channel in news.items():
-            self._told.add(new)
-            child.send("channel", new, _dumped(channel))
+            if not self._tell(child, new, channel):
+                return
         if calls:
             child.send("calls", number, calls)
             if careful:
                 child.send("hurry")
         elif not taken:
             time.sleep(POLL_S)
+
+    def _tell(self, child: Launched, number: int, channel: Channel) -> bool:
+        """Tell the process of a channel; where it cannot be sent any more (what its functions refer to has changed), score it here."""
+        try:
+            dumped = _dumped(channel)
+        except Exception as error:  # noqa: BLE001  (whatever pickling the user's objects raises)
+            self._refuse(number, f"{type(error).__name__}: {error}")
+            with self._lock:
+                self._again.extendleft([self._under_way.pop(key) for key in sorted(self._under_way) if key == self._batches])
+            return False
+        self._told.add(number)
+        child.send("channel", number, dumped)
+        return True
 
     def _number(self, sent: Sent) -> int:
         """Return the number by which the process knows a channel."""
@@ -268,9 +287,11 @@ class ProcessBackground:
         if self._number(sent) in self._refused:
             self._local.submit(sent.ticket, sent.scorings, sent.item, sent.size)
             return False
-        if sent.deaths >= MOST_DEATHS:
-            name = sent.ticket.channel.channel.entity_id
-            LOG.error("A call of %r ended the process that scores each time; it is kept without a score.", name)
+        deadly = self._deaths.get(self._number(sent), 0) >= MOST_DEADLY
+        if sent.deaths >= MOST_DEATHS or deadly:
+            if not deadly:
+                name = sent.ticket.channel.channel.entity_id
+                LOG.error("A call of %r ended the process that scores each time; it is kept without a score.", name)
             self._local.give_up(sent.ticket, sent.scorings, sent.item, sent.size, code="scorer_error", why=DIED)
             return False
         return True

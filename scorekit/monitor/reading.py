@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from numbers import Integral
@@ -90,8 +91,12 @@ def clauses(db: Connection, filters: Filters) -> list[ColumnElement[bool]]:
             if db.dialect.name == "postgresql":
                 time = sa.cast(time, sa.TIMESTAMP(timezone=True))
             found.append(column >= time if name == "since" else column < time)
+        elif len(values) == 1:
+            found.append(column == values[0])
+        elif db.dialect.name == "postgresql":  # as one parameter: a statement takes some ten thousand
+            found.append(column == sa.any_(sa.cast(values, sa.ARRAY(sa.Text))))
         else:
-            found.append(column == values[0] if len(values) == 1 else column.in_(values))
+            found.append(column.in_(sa.select(sa.column("value")).select_from(sa.func.json_each(json.dumps(values)).table_valued("value"))))
     return found
 
 

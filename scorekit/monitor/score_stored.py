@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -105,7 +105,8 @@ def score_stored(
     with store.database().reading() as db:
         picked = pick_rows(db, clauses(db, filters), limit)
     job = Job.of(scorer, {"judge": judge})
-    job.rehearse(_frame(store, [id_ for row in picked[:BATCH] for id_ in row.ids]))
+    first = _frame(store, [id_ for row in picked[:BATCH] for id_ in row.ids])
+    job.rehearse(first)
     names = (
         [job.name]
         if job.ours and job.name
@@ -119,7 +120,7 @@ def score_stored(
             left = batch if again else _unscored(store, names, batch)
             counters.add(rows=len(batch) - len(left))
             if left:
-                _score(store, job, names, left, counters, show)
+                _score(store, job, names, left, first.columns, counters, show)
     ids = [id_ for row in picked for id_ in dict.fromkeys([*row.ids, *_ids(row, names)])]
     return _frame(store, ids)
 
@@ -143,9 +144,20 @@ def _unscored(store: ScoreStore, names: Sequence[str], rows: Sequence[Picked]) -
     return [row for row, ids in wanted.items() if any(id_ not in found or found[id_] in TRIED_AGAIN for id_ in ids)]
 
 
-def _score(store: ScoreStore, job: Job, names: Sequence[str], rows: Sequence[Picked], counters: Progress, show: Callable[[], None]) -> None:
+def _score(
+    store: ScoreStore,
+    job: Job,
+    names: Sequence[str],
+    rows: Sequence[Picked],
+    columns: Iterable[Any],
+    counters: Progress,
+    show: Callable[[], None],
+) -> None:
     """Score rows and store the results; where the scorer is ended, those that were finished. Calls that raised have nothing to score."""
     frame = _frame(store, [id_ for row in rows for id_ in row.ids])
+    for column in columns:  # that no row of this batch has
+        if column not in frame.columns and column not in job.columns:
+            frame[column] = pd.Series(None, index=frame.index, dtype=object)
     raised = _raised(frame)
     job.result = None
     try:

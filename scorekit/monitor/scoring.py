@@ -134,7 +134,7 @@ class Scoring:
         created = np.array([item.created for item in items], dtype="datetime64[us]")
         keys["created_at"] = pd.Series(created).dt.tz_localize("UTC")
         kept = frame if frame["context"].notna().any() else frame.drop(columns="context")
-        said = [None if item.metadata is None else json.loads(item.metadata) for item in items]
+        said = [_metadata(item) for item in items]
         return encode(pd.concat([keys, kept, result], axis=1), scorers=[key], versions={key: self._version}, mappings=said)
 
 
@@ -163,4 +163,18 @@ def mark(result: pd.DataFrame, name: str, places: Sequence[int], code: str, reas
 
 def _cells(values: Sequence[Cell]) -> pd.Series[Any]:
     """Return a column of cells; JSON becomes the value that it spells."""
-    return pd.Series([json.loads(value) if isinstance(value, bytes) else value for value in values], dtype=object)
+    return pd.Series([_value(value) if isinstance(value, bytes) else value for value in values], dtype=object)
+
+
+def _metadata(item: Item) -> dict[str, Any] | None:
+    """Return a call's metadata."""
+    found = None if item.metadata is None else _value(item.metadata)
+    return found if found is None or isinstance(found, dict) else {"metadata": found}
+
+
+def _value(text: bytes) -> Any:
+    """Return the value that JSON spells; its text where it is nested too deeply, or a number too long, for this interpreter."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text.decode("ascii")

@@ -24,8 +24,11 @@ SHOWN: Final = 1000
 MOST_NUMBERS: Final = 10_000
 """The longest array whose numbers are kept; they are written one by one while the caller waits."""
 
+MOST_VALUES, MOST_OBJECTS = 1_000_000, 10_000
+"""How many values a cell holds, and how many of them objects that JSON does not know; one with more is described."""
+
 DEEPEST: Final = 100
-"""How many levels of lists and mappings are kept where the fast way does not serve."""
+"""How many levels of lists and mappings are kept."""
 
 
 def cell_of(value: Any) -> Cell:
@@ -46,8 +49,11 @@ def cell_of(value: Any) -> Cell:
     """
     if type(value) is str or value is None:
         return value
-    if isinstance(value, str):
-        return str.__str__(value)  # a member of an enumeration of texts stands for its value
+    try:
+        if isinstance(value, str):
+            return str.__str__(value)  # a member of an enumeration of texts stands for its value
+    except Exception:  # noqa: BLE001  (a proxy whose ``__class__`` raises)
+        return _written(_described(value))
     if value is pd.NA or value is pd.NaT:
         return None
     return json_of(value)
@@ -56,26 +62,65 @@ def cell_of(value: Any) -> Cell:
 def json_of(value: Any) -> bytes:
     """Return a value as ASCII JSON; see `cell_of`."""
     try:
-        return _JSON.encode(value).encode("ascii")
-    except Exception:  # noqa: BLE001  (keys that are no texts, a list in itself, too deep, or a stranger's object that raises what it likes)
-        try:
-            return _JSON.encode(_careful(value, ())).encode("ascii")
-        except Exception:  # noqa: BLE001
-            return _JSON.encode(_described(value)).encode("ascii")
+        return _written(_careful(value, (), Budget()))
+    except Exception:  # noqa: BLE001  (too deep for JSON, a stranger's object that raises what it likes, or more than the budget)
+        return _written(_described(value))
 
 
-def _careful(value: Any, inside: tuple[int, ...]) -> Any:
+def _written(value: Any) -> bytes:
+    """Return plain values as ASCII JSON."""
+    return _JSON.encode(value).encode("ascii")
+
+
+class Budget:
+    """How many values a cell may still hold: lists that hold one another, and objects that make others when looked at, would never end."""
+
+    def __init__(self) -> None:
+        """Begin with the most."""
+        self._values, self._objects = MOST_VALUES, MOST_OBJECTS
+
+    def take(self, values: int) -> None:
+        """Use some of it.
+
+        Raises
+        ------
+        OverflowError
+            Where it is used up.
+        """
+        self._values -= values
+        if self._values < 0:
+            raise OverflowError
+
+    def take_object(self) -> None:
+        """Use it for an object that JSON does not know."""
+        self._objects -= 1
+        if self._objects < 0:
+            raise OverflowError
+
+
+def _careful(value: Any, inside: tuple[int, ...], budget: Budget) -> Any:
     """Return a value so that JSON can hold it, whatever is in it; ``inside`` are the ids of what is around it."""
-    if isinstance(value, (bool, int, float, str)) or value is None:
+    kind = type(value)
+    if kind is str or kind is int or kind is float or kind is bool or value is None:
         return value
     if id(value) in inside or len(inside) >= DEEPEST:
         return _described(value)
+    if isinstance(value, (bool, int, float, str)):
+        return value
     inside = (*inside, id(value))
     if isinstance(value, Mapping):
-        return {str(key): _careful(item, inside) for key, item in value.items()}
+        budget.take(len(value))
+        return {_key(key): _careful(item, inside, budget) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_careful(item, inside) for item in value]
-    return _careful(_plain(value), inside)
+        budget.take(len(value))
+        return [_careful(item, inside, budget) for item in value]
+    budget.take_object()
+    return _careful(_plain(value), inside, budget)
+
+
+def _key(key: Any) -> Any:
+    """Return a mapping's key as JSON can hold it."""
+    return key if key is None or isinstance(key, (str, bool, int, float)) else str(key)
 
 
 _WAYS: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]] = (
@@ -100,7 +145,7 @@ def _plain(value: Any) -> Any:
             if isinstance(value, kinds):
                 return way(value)
         if not isinstance(value, type):
-            if hasattr(value, "model_dump"):
+            if hasattr(type(value), "model_dump"):
                 return value.model_dump(mode="json")
             if is_dataclass(value):
                 return {field.name: getattr(value, field.name) for field in fields(value)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,17 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scorekit.columns import require, require_frame, score_names
-from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, OptionRangeError, UnknownOptionError, listed, shown
+from scorekit.errors import (
+    SYNONYMS,
+    ArgumentTypeError,
+    ColumnConflictError,
+    MissingColumnError,
+    OptionRangeError,
+    StoreError,
+    UnknownOptionError,
+    listed,
+    shown,
+)
 from scorekit.judge.loop import background
 from scorekit.monitor.database import Database
 from scorekit.monitor.keys import KEYS, LONGEST, make_keys, read_keys, stamp
@@ -38,6 +48,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+
+MOST_DAYS: Final = 36_500
+"""The longest time for which rows are kept, where they are not kept for ever: a hundred years, well within the calendar."""
 
 PRUNE_EVERY_S: Final = 3600.0
 """How often rows that are too old are looked for."""
@@ -102,8 +115,8 @@ class ScoreStore:
         age = self.max_age_days
         if age is not None and (isinstance(age, bool) or not isinstance(age, Real)):
             raise ArgumentTypeError.from_value("max_age_days", age, "a number of days, or None")
-        if age is not None and not 0 < age < math.inf:
-            raise OptionRangeError.from_value("max_age_days", age, "above 0, and finite")
+        if age is not None and not 0 < age <= MOST_DAYS:
+            raise OptionRangeError.from_value("max_age_days", age, f"above 0, and at most {MOST_DAYS:,}; None keeps rows for ever")
 
     def __repr__(self) -> str:
         """Show the place, without a password."""
@@ -131,9 +144,9 @@ class ScoreStore:
         entity_type: str | None = None,
         entity_id: str | None = None,
         trace_id: str | None = None,
-        input: str = "input",  # noqa: A002  (the column that stands for it)
-        output: str = "output",
-        context: str = "context",
+        input: str | None = "input",  # noqa: A002  (the column that stands for it)
+        output: str | None = "output",
+        context: str | None = "context",
         version: str | Mapping[str, str | None] | None = None,
         created_at: Time = None,
         metadata: Sequence[Any] | None = None,
@@ -155,7 +168,8 @@ class ScoreStore:
         entity_type, entity_id, trace_id
             What was scored (``"agent"``, ``"support bot"``), and the trace that it belongs to.
         input, output, context
-            Which columns hold them, each taken where the frame has it.
+            Which columns hold them, each taken where the frame has it; None for none. A frame with a column ``question`` or ``answer`` instead must
+            say what it is: what is stored without its texts can neither be read nor scored later.
         version
             Of the scorers: a text, or one by scorer. By default scorekit's own for the measures that it ships.
         created_at
@@ -191,7 +205,7 @@ class ScoreStore:
             raise ColumnConflictError(msg)
         else:
             keys = make_keys(scored, given | {"source": source})
-        cells = (input, output, context)
+        cells = _cells(scored, input, output, context)
         shared = share(scored, keys, cells, encode_metadata(scored, cells, metadata))
         versions = versions_of(names, version)
         parts = {
@@ -332,7 +346,7 @@ class ScoreStore:
 
     def close(self) -> None:
         """Close this process's connections; the next use opens them again."""
-        self.database().close()
+        self._connection().close()
 
     def insert(self, rows: Sequence[EncodedRow], *, existing: Existing = "raise") -> int:
         """Store encoded rows in one transaction, committed when this returns, and return how many were not there; see `append`.
@@ -391,15 +405,40 @@ class ScoreStore:
 
     def database(self, *, stores: bool = False) -> Database:
         """Return the process's connection; delete rows that are too old where it is time to."""
-        database = background("store").keep(("store", self.url), lambda: Database(self.url))
+        database = self._connection()
         if self.max_age_days is not None:
             last = database.pruned.get(self.max_age_days)
             if last is None or (stores and time.monotonic() - last > PRUNE_EVERY_S):
-                database.pruned[self.max_age_days] = time.monotonic()
                 until = stamp(datetime.now(UTC) - timedelta(days=self.max_age_days), "until")
-                with database.writing() as db:
-                    prune(db, clauses(db, {"until": [until]}))
+                with contextlib.nullcontext() if stores else contextlib.suppress(StoreError):  # what cannot be written can still be read
+                    with database.writing() as db:
+                        prune(db, clauses(db, {"until": [until]}))
+                    database.pruned[self.max_age_days] = time.monotonic()
         return database
+
+    def _connection(self) -> Database:
+        """Return the process's connection."""
+        return background("store").keep(("store", self.url), lambda: Database(self.url))
+
+
+def _cells(scored: pd.DataFrame, input: str | None, output: str | None, context: str | None) -> tuple[str, str, str]:  # noqa: A002
+    """Return the columns that hold input, output and context; a name that no column has for one that is left out.
+
+    Raises
+    ------
+    MissingColumnError
+        When a column that was named is not there, or the frame has another name for what it should hold.
+    """
+    found = []
+    for part, column in (("input", input), ("output", output), ("context", context)):
+        if column is not None and column not in scored.columns:
+            synonyms = [name for name in scored.columns if isinstance(name, str) and name.strip().casefold() in SYNONYMS[part]]
+            if column != part or (synonyms and part != "context"):
+                error = MissingColumnError.from_columns("append", column, scored.columns, part)
+                error.args = (f"{error} Pass {part}=None to store none.",)
+                raise error
+        found.append(f"\0{part}" if column is None else column)  # no frame has such a column
+    return found[0], found[1], found[2]
 
 
 def _check_existing(existing: object) -> None:

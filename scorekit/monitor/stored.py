@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from scorekit.columns import owned_columns, require, score_names
-from scorekit.errors import ColumnConflictError, MissingColumnError, listed
+from scorekit.errors import ArgumentTypeError, ColumnConflictError, MissingColumnError, listed
 from scorekit.monitor.cells import (
     NAN,
     decode_cells,
@@ -151,8 +151,7 @@ def encode_scorer(
     """
     count, keys, name = len(scored), shared.keys, escape(scorer)
     owned = owned_columns(scored, scorer)
-    numbers = require(scored, f"{scorer}_score", "The store").to_numpy(dtype=np.float64, na_value=np.nan).tolist()
-    scores = [None if score != score else score for score in numbers]  # noqa: PLR0124  (NaN alone differs from itself)
+    scores = _scores(_column(scored, f"{scorer}_score"))
     texts = {part: plain_texts(scored[f"{scorer}_{part}"]) if f"{scorer}_{part}" in owned else [None] * count for part in PLAIN[1:]}
     fields: dict[str, Texts] = {}
     prompts: dict[str, Texts] = {}
@@ -179,6 +178,16 @@ def encode_scorer(
         return columns
     says = [any(part is not None for part in parts) for parts in zip(scores, texts["reason"], texts["error"], strict=True)]
     return {column: list(compress(cells, says)) for column, cells in columns.items()}
+
+
+def _scores(column: pd.Series[Any]) -> list[float | None]:
+    """Return a column of scores, None where there is none."""
+    try:
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan).tolist()
+    except (TypeError, ValueError) as error:
+        msg = f"The store keeps scores as numbers, but the column {column.name!r} holds something else: {error}."
+        raise ArgumentTypeError(msg) from error
+    return [None if number != number else number for number in numbers]  # noqa: PLR0124  (NaN alone differs from itself)
 
 
 def result_id(run: str | None, scorer: str, row: str | None) -> str:
@@ -281,7 +290,7 @@ def decode(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
         own = columns if len(mine) == len(rows) else {name: itemgetter(*mine, mine[0])(columns[name])[:-1] for name in OWN}
         scores |= _scorer_columns(unescape(scorer), own, places[mine], total)
     for name, column in extra.items():
-        frame[f"metadata_{name}" if name in scores or name in frame else name] = column
+        frame[f"metadata_{name}" if name in scores or name in frame or name in CELLS else name] = column
     return _framed(frame | scores, total)
 
 

@@ -18,7 +18,7 @@ from scorekit.monitor.background import ThreadBackground
 from scorekit.monitor.counters import Counters, Tally, wait_until
 from scorekit.monitor.process import ProcessBackground, check_sendable
 from scorekit.monitor.scoring import LOG, Scoring
-from scorekit.monitor.writer import spill_path
+from scorekit.monitor.writer import is_there, spill_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,9 @@ EXIT_S: Final = 5.0
 
 LAST_S: Final = 1.0
 """How long it waits once more at the very end, for calls that came meanwhile."""
+
+MOST_S: Final = 5.0
+"""How long spilling may take then."""
 
 MOST_CHARACTERS: Final = 2**28
 """How many characters of texts may wait in a channel, whatever its capacity in rows."""
@@ -48,6 +51,7 @@ class _State:
         self.thread: ThreadBackground | None = None
         self.process: ProcessBackground | None = None
         self.closed = False
+        self.ended = threading.Event()
         self.epoch = 0
         self.pending: dict[int, int] = {}
         """How many rows are on their way, by the epoch in which they were handed over; each flush ends one."""
@@ -182,7 +186,7 @@ def attach(channel: Channel) -> OpenChannel:
     with _state.counters.lock:
         _channels.add(opened)
     _drain_on_sigterm()
-    if not _state.closed and spill_path(channel.store).exists():
+    if not _state.closed and is_there(spill_path(channel.store)):
         _thread().writer(channel.store)
     return opened
 
@@ -205,8 +209,10 @@ def stats() -> LiveStats:
 
 
 def flush(timeout_s: float) -> bool:
-    """Wait until everything handed over so far is committed in its store; return whether it is."""
+    """Wait until everything handed over so far is committed in its store; return whether it is. A scorer cannot wait for itself: False."""
     state = _state
+    if threading.current_thread().name.startswith("scorekit-live-"):
+        return False
     with state.counters.lock:
         epoch = state.epoch
         state.epoch += 1
@@ -218,12 +224,15 @@ def flush(timeout_s: float) -> bool:
 def close(timeout_s: float = EXIT_S) -> None:
     """End the backgrounds: what is not stored within the time goes to the spill file. Calls made later are dropped."""
     state = _state
-    if state.closed:
+    with state.counters.lock:
+        first, state.closed = not state.closed, True
+    if not first:  # SIGTERM in the middle of the end, say: whoever is second waits for the first
+        state.ended.wait(timeout_s + LAST_S)
         return
-    state.closed = True
     deadline = time.monotonic() + timeout_s
     for background in state.running():
         state.counters.add(lost=background.close(max(0.0, deadline - time.monotonic())))
+    state.ended.set()
 
 
 def reset() -> None:
@@ -266,9 +275,13 @@ def _size(item: Item) -> int:
 def _drain_at_exit() -> None:
     """When the main thread has ended: wait for what waits, while pools still take work. Threads that run on may call until they end."""
     state = _state
+    with state.counters.lock:
+        epoch = state.epoch
+        state.epoch += 1
     for background in state.running():
         background.hurry()
-    wait_until(lambda: state.is_done(state.epoch), EXIT_S)
+    with contextlib.suppress(KeyboardInterrupt):  # the rest is spilled, then
+        wait_until(lambda: state.is_done(epoch) or state.closed, EXIT_S)
     if parent_process() is not None:  # a child of multiprocessing, which ends without exit handlers
         _close_at_exit()
 
@@ -281,7 +294,14 @@ def _close_at_exit() -> None:
         return
     closing = threading.Thread(target=close, args=(LAST_S,), name="scorekit-live-exit", daemon=True)
     closing.start()
-    closing.join(3 * LAST_S)
+    deadline = time.monotonic() + MOST_S
+    while closing.is_alive() and time.monotonic() < deadline:
+        with contextlib.suppress(KeyboardInterrupt):  # it takes this little time in any case
+            closing.join(max(0.0, deadline - time.monotonic()))
+    if closing.is_alive():
+        with state.counters.lock:
+            waiting = sum(state.pending.values())
+        LOG.error("Live scoring did not end in time: %d rows may be lost.", waiting)
 
 
 def _start_afresh() -> None:

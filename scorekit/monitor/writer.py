@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections import deque
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -48,6 +47,14 @@ def spill_path(store: ScoreStore) -> Path:
     return Path(folder) / f"{hashlib.sha256(store.name.encode()).hexdigest()[:16]}.sqlite3"
 
 
+def is_there(path: Path) -> bool:
+    """Return whether a file is there, and may be looked at."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def waiting_in_spill(store: ScoreStore) -> int:
     """Return how many rows wait in the spill file of a store; 0 where there is none.
 
@@ -57,7 +64,7 @@ def waiting_in_spill(store: ScoreStore) -> int:
         Where it cannot be read.
     """
     path = spill_path(store)
-    return ScoreStore(str(path)).count() if path.exists() else 0
+    return ScoreStore(str(path)).count() if is_there(path) else 0
 
 
 def send_spilled(store: ScoreStore) -> int:
@@ -163,7 +170,7 @@ class Writer:
         if self.spilled and self._reachable():
             self._send()
         if batch:
-            kept = self._kept([row for scored in batch for row in scored.rows])
+            kept = self._kept([row for scored in batch for row in scored.rows if row is not None])
             if kept is None:
                 time.sleep(FIRST_WAIT_S)
                 return
@@ -244,12 +251,13 @@ class Writer:
 
     def _put_off(self) -> None:
         """Leave the store alone for a while, twice as long each time."""
+        self._store.close()  # it is opened anew, and its tables are made where somebody has removed them
         self._retry_at = time.monotonic() + self._wait_s
         self._wait_s = min(2 * self._wait_s, LONGEST_WAIT_S)
 
     def _find_spilled(self) -> None:
         """Count what waits in a spill file that is there already."""
-        if not self.path.exists():
+        if not is_there(self.path):
             return
         try:
             self._spill = ScoreStore(str(self.path))
@@ -270,7 +278,7 @@ def _release(batch: Sequence[Scored], kept: Kept) -> None:
     """Tell the owners of rows what became of them."""
     tallies: dict[Owner, Tally] = {}
     for scored in batch:
-        for entry, row in zip_longest(scored.entries, scored.rows):
+        for entry, row in zip(scored.entries, scored.rows, strict=True):
             tally = tallies.setdefault(entry.owner, Tally())
             lost = row is None or row.id in kept.refused
             tally.rows += 1

@@ -375,6 +375,13 @@ def test_column_that_is_there_twice_raises(store):
         store.append(scored().assign(**{"5": 1}).rename(columns=str).assign(x=1).rename(columns={"x": 5}), run="v1")
 
 
+def test_scores_that_are_no_numbers_raise(store):
+    with pytest.raises(ArgumentTypeError, match="keeps scores as numbers, but the column 'tone_score' holds something else"):
+        store.append(scored(tone_score="good"), run="v1", scorers="tone")
+    assert store.append(scored(tone_score=objects([0.5, None, True]).tolist()), run="v1", scorers="tone") == 3
+    assert cells(store.read()["tone_score"]) == [0.5, None, 1.0]
+
+
 def test_not_a_frame_raises(store):
     with pytest.raises(ArgumentTypeError, match="append: the first argument must be a pandas DataFrame, not list"):
         store.append([], run="v1")

@@ -9,13 +9,14 @@ import sys
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from scorekit.errors import ArgumentTypeError, OptionRangeError, StoreError, UnknownOptionError
-from scorekit.monitor import database, schema
+from scorekit.monitor import database, forks, schema
 from scorekit.monitor.store import ScoreStore
 
 
@@ -126,6 +127,84 @@ def test_forked_children_store_while_the_parent_does(store):
     sizes = store.read().groupby("run").size()
     assert set(sizes) == {20}
     assert {f"child-{number}" for number in range(20)} < set(sizes.index)
+
+
+def in_child(work):
+    """Do something in a forked child; return what it returned, or "error: " and its message."""
+    here, there = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            said = str(work())
+        except Exception as error:  # noqa: BLE001
+            said = f"error: {error}"
+        os.write(there, said.encode())
+        os._exit(0)
+    os.close(there)
+    with os.fdopen(here) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_child_keeps_what_it_stores_when_the_parent_closes_the_store(tmp_path):
+    store = ScoreStore(tmp_path / "scores.db")
+    store.append(frame(), run="parent")
+    (stored, told), (closed, go_on) = os.pipe(), os.pipe()
+
+    def work():
+        store.append(frame(), run="child-1")
+        os.write(told, b"x")
+        os.read(closed, 1)
+        return store.append(frame(), run="child-2")
+
+    def close():
+        os.read(stored, 1)
+        store.count()
+        store.close()
+        os.write(go_on, b"x")
+
+    closer = threading.Thread(target=close)
+    closer.start()
+    assert in_child(work) == "20"
+    closer.join()
+    assert store.runs()["run"].tolist() == ["parent", "child-1", "child-2"]
+    for descriptor in (stored, told, closed, go_on):
+        os.close(descriptor)
+
+
+def test_fork_waits_for_an_append(tmp_path):
+    store = ScoreStore(tmp_path / "scores.db")
+    store.append(frame(), run="first")
+    writer = threading.Thread(target=lambda: [store.append(frame(3000), run=f"{part}") for part in range(10)])
+    writer.start()
+    assert [in_child(partial(store.append, frame(), run=f"child-{number}")) for number in range(5)] == ["20"] * 5
+    writer.join()
+    assert store.count() == 20 + 30_000 + 5 * 20
+
+
+def test_file_that_was_in_use_too_long_is_refused_in_the_child(tmp_path, monkeypatch):
+    monkeypatch.setattr(forks, "FORK_S", 0.05)
+    store, other = ScoreStore(tmp_path / "scores.db"), ScoreStore(tmp_path / "other.db")
+    with store.database().writing() as db:
+        db.exec_driver_sql("DELETE FROM scorekit_scores")
+        assert "another thread was working with the file when the process was forked" in in_child(store.count)
+        assert in_child(lambda: other.append(frame(), run="v1")) == "20"
+    assert store.append(frame(), run="v1") == 20
+    assert in_child(store.count) == "20"
+
+
+def test_fork_does_not_wait_for_a_writer_that_waits_itself(tmp_path):
+    store = ScoreStore(tmp_path / "scores.db")
+    store.append(frame(), run="v1")
+    holder = sqlite3.connect(tmp_path / "scores.db", isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    writer = threading.Thread(target=store.append, args=(frame(),), kwargs={"run": "v2"})
+    writer.start()
+    assert [in_child(lambda: "forked") for _ in range(5)] == ["forked"] * 5
+    holder.execute("ROLLBACK")
+    holder.close()
+    writer.join()
+    assert in_child(store.count) == "40"
 
 
 def _write_until(store, stop, number):

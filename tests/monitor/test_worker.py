@@ -278,7 +278,7 @@ def test_other_process_that_is_killed_loses_and_doubles_nothing(store):
 
 
 def test_other_process_that_cannot_start_leaves_the_work_to_a_thread(store, monkeypatch, tmp_path):
-    monkeypatch.setattr("sys.executable", str(tmp_path / "no-python"))
+    monkeypatch.setattr("scorekit.monitor.launched.get_executable", lambda: str(tmp_path / "no-python"))
     opened = worker.attach(channel(store, {"where": where}, worker="process"))
     opened.offer(item(1))
     assert worker.flush(60)
