@@ -24,9 +24,10 @@ SHOWN: Final = 1000
 MOST_NUMBERS: Final = 10_000
 """The longest array whose numbers are kept; they are written one by one while the caller waits."""
 
-MOST_VALUES, MOST_OBJECTS = 1_000_000, 10_000
+MOST_VALUES, MOST_OBJECTS = 200_000, 2_000
 """How many values a cell holds, and how many of them objects that JSON does not know; one with more is described."""
 
+TOO_MUCH: Final = "<more than a cell holds>"
 DEEPEST: Final = 100
 """How many levels of lists and mappings are kept."""
 
@@ -63,7 +64,9 @@ def json_of(value: Any) -> bytes:
     """Return a value as ASCII JSON; see `cell_of`."""
     try:
         return _written(_careful(value, (), Budget()))
-    except Exception:  # noqa: BLE001  (too deep for JSON, a stranger's object that raises what it likes, or more than the budget)
+    except OverflowError:  # its ``repr`` would be as large
+        return _written({"type": _type_name(value), "repr": TOO_MUCH})
+    except Exception:  # noqa: BLE001  (too deep for JSON, or a stranger's object that raises what it likes)
         return _written(_described(value))
 
 
@@ -104,7 +107,7 @@ def _careful(value: Any, inside: tuple[int, ...], budget: Budget) -> Any:
     if kind is str or kind is int or kind is float or kind is bool or value is None:
         return value
     if id(value) in inside or len(inside) >= DEEPEST:
-        return _described(value)
+        return {"type": _type_name(value), "repr": "..."}
     if isinstance(value, (bool, int, float, str)):
         return value
     inside = (*inside, id(value))
@@ -154,15 +157,19 @@ def _plain(value: Any) -> Any:
     return _described(value)
 
 
+def _type_name(value: Any) -> str:
+    """Return the name of a value's type, with its module."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
 def _described(value: Any) -> dict[str, str]:
     """Return a value's type and the beginning of its ``repr``."""
-    kind = type(value)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     try:
         shown = repr(value[:SHOWN] if isinstance(value, (bytes, bytearray)) else value)[:SHOWN]
     except Exception as error:  # noqa: BLE001
         shown = f"<its repr raises {type(error).__name__}>"
-    return {"type": name, "repr": shown}
+    return {"type": _type_name(value), "repr": shown}
 
 
 _JSON: Final = json.JSONEncoder(default=_plain)

@@ -87,7 +87,11 @@ class ScoreStore:
     Notes
     -----
     Every method raises a `StoreError` where the database cannot be used. An SQLite file is in WAL mode, written through to the disk at each commit,
-    and may be used by several threads and processes at once; it must lie on a local disk.
+    and may be used by several threads and processes at once; it must lie on a local disk. A process may fork meanwhile: the child opens the file anew.
+
+    The table can be read by other tools. ``input``, ``output``, ``context``, ``steps``, ``prompts`` and ``metadata`` are ASCII JSON text, so that every
+    database keeps every text (``json_extract(output, '$')`` in SQLite, ``output::json #>> '{}'`` in PostgreSQL); in the other texts a backslash, a NUL
+    and lone surrogates are backslash escapes. A NaN, an infinity or a time within JSON is a mapping such as ``{"$number": "nan"}``.
 
     Examples
     --------

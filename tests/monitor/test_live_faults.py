@@ -300,20 +300,21 @@ def agent_on(store, **settings):
     return agent
 
 
-def test_sqlite_file_that_is_full_loses_and_doubles_nothing(path):
+def test_sqlite_file_that_is_full_loses_and_doubles_nothing(path, request):
     import sqlalchemy as sa
 
     store = ScoreStore(path)
     agent = agent_on(store)
     agent("run-0")
     assert sk.live.flush(30)
-    engine = store.database()._opened()
     limit = {"pages": 12}
 
     def full(connection, *_):
-        connection.execute(f"PRAGMA max_page_count = {limit['pages']}")
+        if connection.execute("PRAGMA database_list").fetchone()[2] == str(path):
+            connection.execute(f"PRAGMA max_page_count = {limit['pages']}")
 
-    sa.event.listen(engine, "checkout", full)
+    sa.event.listen(sa.pool.Pool, "checkout", full)
+    request.addfinalizer(lambda: sa.event.remove(sa.pool.Pool, "checkout", full))
     assert [agent(f"run-{number}") for number in range(1, 500)] == ["four"] * 499
     assert not sk.live.flush(3)
     assert sk.live.stats().store_errors > 0
@@ -361,7 +362,7 @@ def test_disk_that_is_full_for_every_file_never_fails_the_function(path, kind):
 
 
 @pytest.mark.parametrize("kind", ["thread", "process"])
-def test_postgres_that_is_stopped_and_started_gets_every_row_once_in_order(own_postgres, kind):
+def test_postgres_that_is_stopped_and_started_gets_every_row_once(own_postgres, kind):
     server, url = own_postgres
     store = ScoreStore(url)
     agent = agent_on(store, worker=kind)
@@ -385,7 +386,7 @@ def test_postgres_that_is_stopped_and_started_gets_every_row_once_in_order(own_p
     assert (stats.stored, stats.lost, stats.dropped, stats.spilled) == (600, 0, 0, 0)
 
 
-def test_postgres_that_hangs_costs_no_call_and_close_spills_the_rest(own_postgres, monkeypatch):
+def test_postgres_that_hangs_costs_no_call_and_close_spills_the_rest(own_postgres):
     server, url = own_postgres
     store = ScoreStore(url)
     agent = agent_on(store)

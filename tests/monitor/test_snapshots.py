@@ -128,7 +128,7 @@ def test_cell_of_not_a_number_and_infinities_reads_back():
 def test_cell_of_a_list_that_holds_itself_ends():
     value = [1]
     value.append(value)
-    assert json.loads(cell_of(value)) == [1, {"type": "list", "repr": "[1, [...]]"}]
+    assert json.loads(cell_of(value)) == [1, {"type": "list", "repr": "..."}]
 
 
 def test_cell_of_objects_that_hold_one_another_ends():
@@ -163,3 +163,17 @@ def test_cell_is_not_changed_by_what_happens_later():
     cell = cell_of(value)
     value["a"].append(2)
     assert cell == b'{"a": [1]}'
+
+
+def test_cell_of_objects_that_share_one_another_ends_with_a_budget():
+    shared = []
+    for _ in range(60):
+        shared = [shared, shared]
+    assert json.loads(cell_of(shared)) == {"type": "list", "repr": "<more than a cell holds>"}
+
+
+def test_cell_of_an_object_that_cannot_be_looked_at_is_described():
+    class Proxy:
+        __class__ = property(lambda self: 1 / 0)
+
+    assert json.loads(cell_of(Proxy()))["type"].endswith("Proxy")
