@@ -58,7 +58,11 @@ kept: pd.DataFrame = store.read(scorer=["relevancy", "tone"], since="2026-11-01"
 gone: int = store.delete(run="v1")
 
 
-@sk.live(scorers={"relevancy": sk.sampled(sk.score_relevancy, rate=0.5), "tone": sk.score_tone}, store=store, when=lambda call: call.error is None)
+@sk.live(
+    scorers={"relevancy": sk.sampled(sk.score_relevancy, rate=0.5), "tone": sk.score_tone},
+    store=store,
+    when=lambda call: call.error is None,
+)
 def agent(question: str, *, user: str = "nobody") -> str:
     with sk.live.step("retrieve", input=question) as step:
         step.output = question
