@@ -30,18 +30,20 @@ class ThreadBackground:
         self._counters = counters
         self._lanes: dict[Scoring | None, Lane] = {}
         self._writers: dict[ScoreStore, Writer] = {}
+        self._known: set[Scoring] = set()
+        """Those whose lane and writer have begun."""
         self._lock = threading.RLock()
 
     def submit(self, owner: Owner, scorings: Sequence[Scoring], item: Item, size: int) -> None:
         """Score a call with the scorers that were picked for it, and store the results."""
-        picked = [scorings[place] for place in item.picked]
-        for scoring in picked:  # first all that may fail: no thread may be had
-            self.writer(scoring.store)
-            self._lane(scoring)
-        for scoring in picked:
+        for place in item.picked:  # first all that may fail: no thread may be had
+            if scorings[place] not in self._known:
+                self._begin(scorings[place])
+        for place in item.picked:
+            scoring = scorings[place]
             entry = Entry(owner, scoring, item, size)
-            while not self._lane(scoring).put(entry):  # it has just ended
-                pass
+            while not self._lanes[scoring if scoring.slow else None].put(entry):  # it has ended, since nothing came for long
+                self._begin(scoring)
 
     def give_up(
         self, owner: Owner, scorings: Sequence[Scoring], item: Item, size: int, *, code: str = "cancelled", why: str = CANCELLED
@@ -83,20 +85,19 @@ class ThreadBackground:
                 self._writers[store] = Writer(store, self._counters)
             return self._writers[store]
 
-    def _lane(self, scoring: Scoring) -> Lane:
-        """Return the lane of a scorer, begun where there is none; those that only compute share one."""
+    def _begin(self, scoring: Scoring) -> None:
+        """Begin the lane of a scorer, where none runs, and the writer of its store; those that only compute share a lane."""
+        self.writer(scoring.store)
         key = scoring if scoring.slow else None
-        lane = self._lanes.get(key)
-        if lane is not None and not lane.ended:
-            return lane
         with self._lock:
+            for ended in [other for other, lane in self._lanes.items() if lane.ended and other not in (key, None)]:
+                del self._lanes[ended]
+                self._known.discard(ended)
             lane = self._lanes.get(key)
             if lane is None or lane.ended:
-                for ended in [other for other, lane in self._lanes.items() if lane.ended]:
-                    del self._lanes[ended]
                 name, most = (scoring.key, SLOW_ROWS) if scoring.slow else ("code", CODE_ROWS)
-                lane = self._lanes[key] = Lane(name, most, self._hand_on)
-            return lane
+                self._lanes[key] = Lane(name, most, self._hand_on)
+            self._known.add(scoring)
 
     def _hand_on(self, scored: Scored) -> None:
         """Pass what a lane scored to the writer of its store."""

@@ -19,7 +19,7 @@ from scorekit.monitor.sampling import LONGEST_NAME, Picks
 from scorekit.monitor.scoring import LOG
 from scorekit.monitor.snapshots import cell_of, json_of
 from scorekit.monitor.step_channels import StepChannels
-from scorekit.monitor.worker import attach, note
+from scorekit.monitor.worker import attach, count_call, note
 
 if TYPE_CHECKING:
     from scorekit.monitor.channel import Attached, Cell, Channel, Open
@@ -140,8 +140,10 @@ class Tap:
         running.prepare(call, time.perf_counter())
         if running.picked:
             running.context_step = self._hooks.context_step
-            running.input = self._early(self._hooks.input, call)
-            running.context = self._early(self._hooks.context, call)
+            if self._hooks.input is not None:
+                running.input = self._early(self._hooks.input, call)
+            if self._hooks.context is not None:
+                running.context = self._early(self._hooks.context, call)
 
     def _gathered(self, running: Running, result: Any, error: Exception | None, *, complete: bool) -> Item | None:
         """Return a call that is to be scored, else None; count it."""
@@ -156,7 +158,7 @@ class Tap:
             call.seconds = time.perf_counter() - running.began
             if running.parts is not None and error is None:
                 result = running.parts.result()
-            if error is None:
+            if error is None and self._lands:
                 self._land(running, result)
             call.result, call.error, call.steps = result, error, self._steps(running)
             return self._item(running, call, complete=complete)
@@ -171,28 +173,27 @@ class Tap:
                 note(calls=1, skipped=1)
             return None
         if self._counts:
-            note(calls=1, picked=len(picked))
+            count_call(len(picked))
         if not picked:
             return None
         if running.context_step is not None and call.error is None and running.context_step not in call.steps:
             self.failed("context", _no_step(running.context_step, call.steps))
+        plain = complete and hooks.metadata is None and running.metadata is None
         return Item(
             picked=picked,
             run=running.run_id,
             row=fresh_id(),
             trace=running.trace_id,
             created=time.time_ns() // 1000,
-            input=self._late("input", running.input, hooks.input, call),
+            input=self._late("input", hooks.input, call) if isinstance(running.input, Pending) else running.input,
             output=None if call.error is not None else self._output(running, call),
-            context=self._late("context", running.context, hooks.context, call),
-            metadata=self._metadata(running, call, complete=complete),
+            context=self._late("context", hooks.context, call) if isinstance(running.context, Pending) else running.context,
+            metadata=None if plain else self._metadata(running, call, complete=complete),
             failure=None if call.error is None else told(call.error),
         )
 
-    def _early(self, source: Source, call: LiveCall) -> Cell | Pending:
+    def _early(self, source: Readable | Hook, call: LiveCall) -> Cell | Pending:
         """Return a cell before the function runs; pending where its hook raises, since it may want what is not there yet."""
-        if source is None:
-            return None
         if isinstance(source, READABLE):
             return cell_of(source.read(call.args, call.kwargs))
         try:
@@ -200,10 +201,8 @@ class Tap:
         except Exception:  # noqa: BLE001  (it is asked again)
             return PENDING
 
-    def _late(self, option: str, cell: Cell | Pending, source: Source, call: LiveCall) -> Cell:
-        """Return a cell when the function has ended: what was taken before, else what its hook says now."""
-        if not isinstance(cell, Pending):
-            return cell
+    def _late(self, option: str, source: Source, call: LiveCall) -> Cell:
+        """Return a cell when the function has ended, whose hook raised before."""
         return cell_of(self._asked(option, source, call))
 
     def _output(self, running: Running, call: LiveCall) -> Cell:

@@ -123,20 +123,22 @@ class OpenChannel:
         """Hand over a call; False where it was dropped."""
         size = _size(item)
         ticket = self._fits(item, size)
-        deadline = time.monotonic() + self.channel.block_timeout_s
-        while ticket is None and self.channel.full == "block" and time.monotonic() < deadline:
-            time.sleep(ROOM_S)
-            ticket = self._fits(item, size)
+        if ticket is None and self.channel.full == "block":
+            deadline = time.monotonic() + self.channel.block_timeout_s
+            while ticket is None and time.monotonic() < deadline:
+                time.sleep(ROOM_S)
+                ticket = self._fits(item, size)
         return self._dropped(item) if ticket is None else self._submitted(ticket, item, size)
 
     async def offer_async(self, item: Item) -> bool:
         """Hand over a call; where it must wait for room the loop runs on."""
         size = _size(item)
         ticket = self._fits(item, size)
-        deadline = time.monotonic() + self.channel.block_timeout_s
-        while ticket is None and self.channel.full == "block" and time.monotonic() < deadline:
-            await asyncio.sleep(ROOM_S)
-            ticket = self._fits(item, size)
+        if ticket is None and self.channel.full == "block":
+            deadline = time.monotonic() + self.channel.block_timeout_s
+            while ticket is None and time.monotonic() < deadline:
+                await asyncio.sleep(ROOM_S)
+                ticket = self._fits(item, size)
         return self._dropped(item) if ticket is None else self._submitted(ticket, item, size)
 
     def _fits(self, item: Item, size: int) -> Ticket | None:
@@ -197,6 +199,11 @@ def note(calls: int = 0, picked: int = 0, **others: int) -> None:
         _state.counters.add_call(picked)
     if others:
         _state.counters.add(**others)
+
+
+def count_call(picked: int) -> None:
+    """Add a call, of which so many rows were picked."""
+    _state.counters.add_call(picked)
 
 
 def stats() -> LiveStats:
@@ -269,7 +276,7 @@ def _process() -> ProcessBackground:
 
 def _size(item: Item) -> int:
     """Return the size of a call's texts."""
-    return sum(len(cell) for cell in (item.input, item.output, item.context, item.metadata) if cell is not None)
+    return len(item.input or "") + len(item.output or "") + len(item.context or "") + len(item.metadata or "")
 
 
 def _drain_at_exit() -> None:
