@@ -130,6 +130,8 @@ class Running:
         Outputs of steps; None where nobody will ask, and once the call has ended.
     context_step
         The step whose output is the context.
+    plain
+        Whether it was taken plainly, for no hook to see.
     parts
         What a generator gave; None where nobody will ask.
     """
@@ -147,6 +149,7 @@ class Running:
         "outer",
         "parts",
         "picked",
+        "plain",
         "run_id",
         "step_channels",
         "steps",
@@ -165,6 +168,7 @@ class Running:
         self.steps: dict[str, Any] | None = None
         self.parts: Parts | None = None
         self.context_step: str | None = None
+        self.plain = False
         self._scope: Scope | None = None  # where it is not this call itself
         self._before: Scope | None = None
 
@@ -182,6 +186,13 @@ class Running:
         self.context: Cell | Pending = None
         self.metadata: Mapping[str, Any] | None = None
         self.began = began
+
+    def take_plainly(self, source: Any, context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Take the arguments that are scored, of a call of which no hook asks anything."""
+        self.input = None if source is None else cell_of(source.read(args, kwargs))
+        self.context = None if context is None else cell_of(context.read(args, kwargs))
+        self.metadata = None
+        self.plain = True
 
     def enter(self) -> None:
         """Make it current."""

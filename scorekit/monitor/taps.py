@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from scorekit.errors import ArgumentTypeError, listed
 from scorekit.evals.calls import told
@@ -68,6 +68,8 @@ class Tap:
         self._picks = Picks([attached.rate for attached in scorers])
         sources = (hooks.when, hooks.output, hooks.metadata, hooks.input, hooks.context)
         self._asks_late = any(source is not None and not isinstance(source, READABLE) for source in sources)
+        self._plain = not self._asks_late and hooks.context_step is None
+        """Whether all that is taken is arguments and the result, which most calls are: nobody needs a `LiveCall` then."""
         self._told: set[str] = set()
 
     def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Running:
@@ -119,7 +121,7 @@ class Tap:
 
     def expect_parts(self, running: Running) -> None:
         """Make ready for the parts of a generator."""
-        if running.call is not None:
+        if running.call is not None or running.plain:
             running.parts = Parts(values=self._asks_late or self._lands, cells=bool(running.picked) and self._hooks.output is None)
 
     _counts = True
@@ -150,6 +152,8 @@ class Tap:
         call = running.call
         if error is not None and self._counts and running is not IDLE:
             note(raised=1)
+        if running.plain and not sys.is_finalizing():
+            return self._plain_item(running, result, error, complete=complete)
         if call is None or sys.is_finalizing():  # a generator that is collected last of all finds no background any more
             if running is not IDLE:
                 note(calls=1)
@@ -164,6 +168,26 @@ class Tap:
             return self._item(running, call, complete=complete)
         finally:
             running.close()
+
+    def _plain_item(self, running: Running, result: Any, error: Exception | None, *, complete: bool) -> Item:
+        """Return a picked call of which no hook asks anything."""
+        if self._counts:
+            count_call(len(running.picked))
+        output = None if error is not None else cell_of(result) if running.parts is None else running.parts.cell()
+        item = Item(
+            running.picked,
+            running.run_id,
+            fresh_id(),
+            running.trace_id,
+            time.time_ns() // 1000,
+            cast("Cell", running.input),  # pending only where a hook was asked
+            output,
+            cast("Cell", running.context),
+            None if complete else json_of({"complete": False}),
+            None if error is None else told(error),
+        )
+        running.input = running.context = running.parts = None
+        return item
 
     def _item(self, running: Running, call: LiveCall, *, complete: bool) -> Item | None:
         """Return a call that `when` lets pass and sampling picked, else None."""
@@ -291,7 +315,9 @@ class FunctionTap(Tap):
         picked = self._picks.of(run_id)
         running = Running(run_id, trace_id, scope, picked, self._open)
         running.step_channels = self._step_channels
-        if picked or self._hooks.when is not None:
+        if picked and self._plain and call is None:
+            running.take_plainly(self._hooks.input, self._hooks.context, args, kwargs)
+        elif picked or self._hooks.when is not None:
             self._prepare(running, call or LiveCall(self.entity_type, self.entity_id, self._parameters, args, kwargs))
         return running
 
