@@ -50,3 +50,15 @@ def where(df):
 def silent(df):
     """Gives no score and does not say why."""
     return df.assign(silent_score=float("nan"))
+
+
+def leaving(df):
+    """Ends its thread where an output says so, as sys.exit does."""
+    if df["output"].astype(str).str.contains("leave").any():
+        raise SystemExit(3)
+    return df.assign(leaving_score=1.0)
+
+
+def worded(df):
+    """Gives a word for a score where an output says so."""
+    return df.assign(worded_score=["high" if text == "word" else 1.0 for text in df["output"]])

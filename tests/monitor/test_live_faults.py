@@ -102,6 +102,46 @@ def test_end_of_the_script_does_not_wait_for_a_scorer_that_hangs(path, kind):
     ]
 
 
+@pytest.mark.parametrize("how", ["threading.Thread(target=work).start()", "ThreadPoolExecutor(1).submit(work)", "atexit.register(work)"])
+def test_calls_after_the_main_thread_has_ended_are_stored(path, how):
+    code = f"""
+    import atexit
+    from concurrent.futures import ThreadPoolExecutor
+
+    @sk.live(scorers={{"size": LENGTH}}, store=store, run_id="question")
+    def agent(question):
+        return "four"
+
+    def work():
+        for number in range(20):
+            time.sleep(0.02)
+            agent(f"run-{{number}}")
+
+    agent("run-first")
+    {how}
+    """
+    assert ended(started(code, path))[0] == 0
+    assert sorted(stored_runs(ScoreStore(path))) == sorted(["run-first", *(f"run-{number}" for number in range(20))])
+
+
+def test_pool_that_is_ended_by_signal_stores_what_its_processes_called(path):
+    code = """
+    import multiprocessing
+
+    @sk.live(scorers={"size": LENGTH}, store=store, run_id="question")
+    def agent(question):
+        return "four"
+
+    def work(number):
+        agent(f"run-{number}")
+
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(work, range(50))
+    """
+    assert ended(started(code, path))[0] == 0
+    assert sorted(stored_runs(ScoreStore(path))) == sorted(f"run-{number}" for number in range(50))
+
+
 @pytest.mark.parametrize("kind", ["thread", "process"])
 def test_sigterm_drains_and_then_ends_the_process(path, kind):
     code = """

@@ -227,3 +227,27 @@ def test_wrong_argument_raises_before_anything_is_scored(store, arguments, error
 def test_not_a_store_raises():
     with pytest.raises(ArgumentTypeError, match="score_stored: the first argument must be a ScoreStore, not str"):
         score_stored("scores.db", size)
+
+
+def test_calls_that_raised_stay_target_errors_and_are_put_to_no_scorer(store):
+    frame = pd.DataFrame(
+        {
+            "input": ["a", "b"],
+            "output": ["x", None],
+            "size_score": [1.0, None],
+            "size_reason": [None, "The function raised RuntimeError: down"],
+            "size_error": [None, "target_error"],
+        }
+    )
+    store.append(frame, run="r")
+    seen = []
+
+    def plain(df):
+        seen.extend(df["output"].tolist())
+        return df.assign(plain_score=df["output"].str.len().astype("float64"))
+
+    scored = sk.score_stored(store, plain, progress=False)
+    assert seen == ["x"]
+    assert scored["plain_error"].fillna("").tolist() == ["", "target_error"]
+    again = sk.score_stored(store, partial(sk.score_text_difference, name="size"), again=True, progress=False)
+    assert again["size_reason"].tolist()[1] == "The function raised RuntimeError: down"

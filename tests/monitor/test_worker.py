@@ -2,12 +2,13 @@
 
 import json
 import os
+import threading
 import time
 from functools import partial
 
 import pandas as pd
 import pytest
-from live_scorers import LENGTH, deadly, hanging, raising, silent, slow, where
+from live_scorers import LENGTH, deadly, hanging, leaving, raising, silent, slow, where, worded
 from loopback import Reply as Answer
 from pydantic import BaseModel
 
@@ -104,6 +105,83 @@ def test_scorer_that_raises_costs_the_other_rows_of_the_batch_nothing(store):
     assert errors(store, "raising") == {"run-17": "scorer_error"}
     assert store.read(error="scorer_error")["raising_reason"].tolist() == ["The scorer raised ValueError: this output says raise"]
     assert worker.stats().failed == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "scorer", "bad", "reason"),
+    [
+        ("leaving", leaving, "leave", "The scorer raised SystemExit: 3"),
+        (
+            "worded",
+            worded,
+            "word",
+            "The scorer raised ScorerDefinitionError: The scorer worded must write numbers in 'worded_score', but wrote",
+        ),
+    ],
+)
+def test_scorer_that_leaves_or_writes_words_costs_that_row_alone(store, name, scorer, bad, reason):
+    opened = worker.attach(channel(store, {name: scorer}))
+    for number in range(9):
+        opened.offer(item(number, bad if number == 4 else "fine"))
+    assert worker.flush(30)
+    assert errors(store, name) == {"run-4": "scorer_error"}
+    assert store.read(error="scorer_error")[f"{name}_reason"].iloc[0].startswith(reason)
+    assert {run for run, score in scores(store, name).items() if score == 1.0} == {f"run-{number}" for number in range(9)} - {"run-4"}
+
+
+def test_judge_that_never_answers_ends_as_a_time_out_and_keeps_no_other_scorer_waiting(store, loopback):
+    class Reply(BaseModel):
+        answers: bool
+
+    loopback.when("Is it an answer", Answer(hang=True))
+    asked = sk.Scorer(
+        "asked",
+        needs=("output",),
+        judge=sk.Judge("m", base_url=loopback.url, cache=False, timeout_s=1.0, row_timeout_s=3.0, retries=0),
+        analyze=sk.Prompt("Is it an answer? {{ output }}", reply=Reply),
+        generate_score=lambda rows: rows["answers"],
+    )
+    opened = worker.attach(channel(store, {"size": LENGTH, "asked": asked}))
+    opened.offer(item(1, "four", picked=(0, 1)))
+    for _ in range(100):
+        worker.flush(0.0)
+        if store.count(scorer="size"):
+            break
+        time.sleep(0.02)
+    assert scores(store, "size") == {"run-1": 4.0}
+    assert worker.flush(60)
+    assert errors(store, "asked") == {"run-1": "judge_timeout"}
+
+
+def test_flush_waits_for_what_was_before_it_alone(store):
+    opened = worker.attach(channel(store, {"size": LENGTH}))
+    stop = threading.Event()
+
+    def traffic():
+        number = 1000
+        while not stop.wait(0.005):
+            opened.offer(item(number))
+            number += 1
+
+    thread = threading.Thread(target=traffic)
+    thread.start()
+    try:
+        opened.offer(item(1))
+        assert worker.flush(30)
+    finally:
+        stop.set()
+        thread.join()
+    assert "run-1" in scores(store, "size")
+
+
+def test_spilled_rows_of_two_stores_are_counted_together(tmp_path):
+    (tmp_path / "no").write_text("no folder")
+    for name, kind, count in (("a", "thread", 5), ("b", "process", 7)):
+        opened = worker.attach(channel(ScoreStore(tmp_path / "no" / f"{name}.db"), {"size": LENGTH}, worker=kind))
+        for number in range(count):
+            opened.offer(item(number))
+    assert not worker.flush(6)
+    assert worker.stats().spilled == 12
 
 
 def test_scorer_that_gives_no_score_and_no_reason_gets_an_error_code(store):
@@ -274,7 +352,7 @@ def test_other_process_that_is_killed_loses_and_doubles_nothing(store):
         opened.offer(item(number))
     assert worker.flush(120)
     assert sorted(scores(store, "slow")) == sorted(f"run-{number}" for number in range(320))
-    assert store.count() == 320
+    assert store.count() == worker.stats().stored == 320
 
 
 def test_other_process_that_cannot_start_leaves_the_work_to_a_thread(store, monkeypatch, tmp_path):
