@@ -43,3 +43,11 @@ def test_readme_files_it_points_to_exist():
     root = Path(__file__).parent.parent
     named = re.findall(r"\]\((?!http)([^)]+)\)", README) + re.findall(r"`((?:notebooks|data|tests|benchmarks)/[\w./]*)`", README)
     assert [name for name in named if not (root / name).exists()] == []
+
+
+def test_readme_live_scoring_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block_with("@sk.live("), "README.md", "exec"), {"sk": sk})
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [(line[1], line[-1]) for line in lines[1:] if line[1] == "change"] == [("change", "100")]
+    assert 30 < next(int(line[-1]) for line in lines[1:] if line[1] == "tone") < 70
