@@ -235,7 +235,7 @@ class Job:
         except (TypeError, ValueError):
             odd = next(cell for cell in scores.tolist() if not is_missing(cell) and not isinstance(cell, Real))
             msg = (
-                f"The scorer {self.label} must write numbers in {scores.name!r}, but wrote {shown(odd)!r}, which is a {type(odd).__name__}."
+                f"The scorer {self.label} must write numbers into {scores.name!r}, but wrote {shown(odd)!r}, which is a {type(odd).__name__}."
             )
             raise ScorerDefinitionError(msg) from None
 

@@ -264,22 +264,9 @@ def interrupted(frame: pd.DataFrame, names: Sequence[str]) -> str:
 
 
 def _with_numbers(job: Job, result: pd.DataFrame) -> pd.DataFrame:
-    """Return what a scorer wrote with its scores as float64.
-
-    Raises
-    ------
-    ScorerDefinitionError
-        When they are no numbers.
-    """
-    scores: dict[str, Any] = {}
-    for name in names_of(job):
-        column = result[f"{name}_score"]
-        try:
-            scores[f"{name}_score"] = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-        except (TypeError, ValueError) as error:
-            msg = f"The scorer {job.label} must write numbers into {column.name!r}, not {column.dtype}."
-            raise ScorerDefinitionError(msg) from error
-    return result.assign(**scores)
+    """Return what a scorer wrote with its scores as float64; that they are numbers the job has seen to."""
+    columns = [f"{name}_score" for name in names_of(job)]
+    return result.assign(**{column: pd.to_numeric(result[column]).to_numpy(dtype=np.float64, na_value=np.nan) for column in columns})
 
 
 def _concatenated(parts: Sequence[pd.Series[Any]]) -> pd.Series[Any]:

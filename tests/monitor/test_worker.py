@@ -115,7 +115,7 @@ def test_scorer_that_raises_costs_the_other_rows_of_the_batch_nothing(store):
             "worded",
             worded,
             "word",
-            "The scorer raised ScorerDefinitionError: The scorer worded must write numbers in 'worded_score', but wrote",
+            "The scorer raised ScorerDefinitionError: The scorer worded must write numbers into 'worded_score', but wrote",
         ),
     ],
 )
