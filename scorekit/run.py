@@ -234,9 +234,7 @@ class Job:
             pd.to_numeric(scores)
         except (TypeError, ValueError):
             odd = next(cell for cell in scores.tolist() if not is_missing(cell) and not isinstance(cell, Real))
-            msg = (
-                f"The scorer {self.label} must write numbers into {scores.name!r}, but wrote {shown(odd)!r}, which is a {type(odd).__name__}."
-            )
+            msg = f"The scorer {self.label} must write numbers into {scores.name!r}, but wrote {shown(odd)!r}, which is a {type(odd).__name__}."
             raise ScorerDefinitionError(msg) from None
 
 
