@@ -68,6 +68,15 @@ class _State:
                 found[path] = max(count, found.get(path, 0))
         return sum(found.values())
 
+    def end_epoch(self) -> int:
+        """End an epoch, so that what comes later is not waited for, hurry what is in it, and return it."""
+        with self.counters.lock:
+            epoch = self.epoch
+            self.epoch += 1
+        for background in self.running():
+            background.hurry()
+        return epoch
+
     def is_done(self, epoch: int) -> bool:
         """Return whether all rows up to an epoch are committed."""
         with self.counters.lock:
@@ -193,12 +202,9 @@ def attach(channel: Channel) -> OpenChannel:
     return opened
 
 
-def note(calls: int = 0, picked: int = 0, **others: int) -> None:
-    """Add to the process's counters."""
-    if calls == 1:
-        _state.counters.add_call(picked)
-    if others:
-        _state.counters.add(**others)
+def note(**counts: int) -> None:
+    """Add to the process's counters, by the names of `LiveStats`."""
+    _state.counters.add(**counts)
 
 
 def count_call(picked: int) -> None:
@@ -220,11 +226,7 @@ def flush(timeout_s: float) -> bool:
     state = _state
     if threading.current_thread().name.startswith("scorekit-live-"):
         return False
-    with state.counters.lock:
-        epoch = state.epoch
-        state.epoch += 1
-    for background in state.running():
-        background.hurry()
+    epoch = state.end_epoch()
     return wait_until(lambda: state.is_done(epoch) and not state.spilled(), timeout_s)
 
 
@@ -282,11 +284,7 @@ def _size(item: Item) -> int:
 def _drain_at_exit() -> None:
     """When the main thread has ended: wait for what waits, while pools still take work. Threads that run on may call until they end."""
     state = _state
-    with state.counters.lock:
-        epoch = state.epoch
-        state.epoch += 1
-    for background in state.running():
-        background.hurry()
+    epoch = state.end_epoch()
     with contextlib.suppress(KeyboardInterrupt):  # the rest is spilled, then
         wait_until(lambda: state.is_done(epoch) or state.closed, EXIT_S)
     if parent_process() is not None:  # a child of multiprocessing, which ends without exit handlers
