@@ -85,7 +85,6 @@ class ProcessBackground:
 
     def __init__(self, counters: Counters) -> None:
         """Start the thread that sends."""
-        self._counters = counters
         self._lock = threading.RLock()
         """Held while calls move; never while something is sent."""
         self._queue: deque[Sent] = deque()
