@@ -259,6 +259,14 @@ def read_score(df: pd.DataFrame, name: str) -> NDArray[np.float64]:
     return df[f"{name}_score"].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+def asked_rows(df: pd.DataFrame, name: str, scores: NDArray[np.float64], who: str) -> NDArray[np.bool_]:
+    """Return which rows were put to a scorer: where it has a column of errors, those with a score or an error."""
+    column = f"{name}_error"
+    if column not in df.columns:
+        return np.ones(len(df), dtype=np.bool_)
+    return ~np.isnan(scores) | require(df, column, who).notna().to_numpy(dtype=np.bool_)
+
+
 def judge_counts(df: pd.DataFrame, name: str, scored: NDArray[np.bool_], who: str) -> pd.Series[int]:
     """Return how many of the scored rows each judge gave, by the judges' names in order; empty where the frame does not say."""
     column = f"{name}_judge"
@@ -322,7 +330,7 @@ def _describe(df: pd.DataFrame, name: str, groups: Groups, confidence: float, sc
     scores = read_score(df, name)
     found = describe_groups(scores, groups.codes, groups.total, confidence=confidence)
     low, high = _cut(found.low, found.high, scores, scale)
-    rows = np.bincount(groups.codes[_asked(df, name, scores)], minlength=groups.total)
+    rows = np.bincount(groups.codes[asked_rows(df, name, scores, "summarize")], minlength=groups.total)
     texts = ("errors", f"{name}_error", "{text}: {n}"), ("judges", f"{name}_judge", "{text}")
     return {
         "mean": found.mean,
@@ -335,14 +343,6 @@ def _describe(df: pd.DataFrame, name: str, groups: Groups, confidence: float, sc
         "max": found.most,
         **{key: _counted(df, column, groups, form) for key, column, form in texts},
     }
-
-
-def _asked(df: pd.DataFrame, name: str, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which rows were put to a scorer: where it has a column of errors, those with a score or an error."""
-    column = f"{name}_error"
-    if column not in df.columns:
-        return np.ones(len(df), dtype=np.bool_)
-    return ~np.isnan(scores) | require(df, column, "summarize").notna().to_numpy(dtype=np.bool_)
 
 
 def _cut(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from scorekit.analysis.paired import SAME, holm
 from scorekit.analysis.statistics import check_confidence, check_whole, mean_interval
-from scorekit.analysis.summary import group_rows, pick, read_score, select_scores, summarize
+from scorekit.analysis.summary import asked_rows, group_rows, pick, read_score, select_scores, summarize
 from scorekit.columns import require, require_frame
 from scorekit.errors import ArgumentTypeError, MissingColumnError, OptionRangeError, UnknownOptionError, listed, shown
 
@@ -212,13 +212,12 @@ class Moments(NamedTuple):
 
 def _one_score(df: pd.DataFrame, name: str, buckets: Buckets, window: Window, confidence: float) -> dict[str, NDArray[Any]]:
     """Return the numbers of one score in each of its buckets."""
-    values, codes = read_score(df, name), buckets.codes
+    scores = read_score(df, name)
+    asked = asked_rows(df, name, scores, "trend")
+    values, codes = scores[asked], buckets.codes[asked]
     columns: dict[str, Any] = {f"{name}_score": values}
     if f"{name}_error" in df.columns:
-        errors = require(df, f"{name}_error", "trend").array
-        asked = ~np.isnan(values) | ~np.asarray(pd.isna(errors), dtype=np.bool_)
-        values, codes = values[asked], codes[asked]
-        columns = {f"{name}_score": values, f"{name}_error": errors[asked]}
+        columns[f"{name}_error"] = df[f"{name}_error"].array[asked]
     numbers = pd.RangeIndex(len(buckets.labels))
     told = summarize(
         pd.DataFrame({**columns, "bucket": pd.Categorical.from_codes(codes, numbers)}), by="bucket", scores=name, confidence=confidence

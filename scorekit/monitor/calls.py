@@ -10,7 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from scorekit.monitor.sampling import LONGEST_NAME
+from scorekit.monitor.keys import LONGEST
 from scorekit.monitor.snapshots import cell_of
 
 if TYPE_CHECKING:
@@ -292,4 +292,4 @@ def usable_id(value: object) -> str | None:
     """
     if isinstance(value, (int, UUID)) and not isinstance(value, bool):
         value = str(value)
-    return str.__str__(value) if isinstance(value, str) and 0 < len(value) <= LONGEST_NAME else None
+    return str.__str__(value) if isinstance(value, str) and 0 < len(value) <= LONGEST else None

@@ -11,7 +11,8 @@ from scorekit.errors import ArgumentTypeError, OptionRangeError
 from scorekit.evals.targets import refuse_async
 from scorekit.monitor.calls import LiveCall
 from scorekit.monitor.channel import Attached
-from scorekit.monitor.sampling import LONGEST_NAME, Sampled, check_name
+from scorekit.monitor.keys import LONGEST
+from scorekit.monitor.sampling import Sampled, check_name
 from scorekit.monitor.taps import Hooks
 from scorekit.run import Job, ScorerLike
 
@@ -41,7 +42,7 @@ def read_scorers(scorers: object, what: str) -> tuple[Attached, ...]:
     for key, scorer in scorers.items():
         if not isinstance(key, str):
             raise ArgumentTypeError.from_value(f"A key of {what}", key, "text", example)
-        if not key.isidentifier() or len(key) > LONGEST_NAME:
+        if not key.isidentifier() or len(key) > LONGEST:
             raise OptionRangeError.from_value(f"A key of {what}", key, "a name for columns: letters, digits and underscores")
         if not callable(scorer) and not isinstance(scorer, Sampled):
             hint = "Pass functions such as score_tone, or sampled(score_tone, rate=0.5)."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scorekit.errors import ArgumentTypeError
 from scorekit.monitor.calls import CURRENT, NamedRun, fresh_id, usable_id
-from scorekit.monitor.sampling import LONGEST_NAME
+from scorekit.monitor.keys import LONGEST
 from scorekit.monitor.scoring import LOG
 from scorekit.monitor.worker import note
 
@@ -48,5 +48,5 @@ def _refuse_id(run_id: object) -> None:
     note(hook_errors=1)
     if not _told:
         _told.add("run")
-        error = ArgumentTypeError.from_value("run_id", run_id, f"a text of 1 to {LONGEST_NAME} characters")
+        error = ArgumentTypeError.from_value("run_id", run_id, f"a text of 1 to {LONGEST} characters")
         LOG.warning("live.run takes a new id: %s", error)

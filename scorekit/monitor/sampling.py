@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 from scorekit.analysis.statistics import check_real
 from scorekit.errors import ArgumentTypeError, OptionRangeError
+from scorekit.monitor.keys import LONGEST
 
 if TYPE_CHECKING:
     from scorekit.run import ScorerLike
-
-LONGEST_NAME = 512
-"""How many characters the store keeps of an id, a name or a version: its indexes allow no more."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ def check_name(what: str, name: object) -> str:
     """Return a name that the store can keep as text; raise for anything else."""
     if not isinstance(name, str):
         raise ArgumentTypeError.from_value(what, name, "text")
-    if not 0 < len(name) <= LONGEST_NAME:
-        shown = name if len(name) < LONGEST_NAME else f"{name[:40]}…"
-        raise OptionRangeError.from_value(what, shown, f"1 to {LONGEST_NAME} characters")
+    if not 0 < len(name) <= LONGEST:
+        shown = name if len(name) < LONGEST else f"{name[:40]}…"
+        raise OptionRangeError.from_value(what, shown, f"1 to {LONGEST} characters")
     return str.__str__(name)

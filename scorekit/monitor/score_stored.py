@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,6 +18,7 @@ from scorekit.monitor.reading import Picked, check_filters, check_limit, clauses
 from scorekit.monitor.scoring import completed, mark
 from scorekit.monitor.store import ScoreStore, versions_of
 from scorekit.monitor.stored import decode, encode, result_id
+from scorekit.monitor.writing import batches
 from scorekit.progress import Progress, progress_bar
 from scorekit.run import Job, ScorerLike, run_job
 from scorekit.scorer import warn_if_local
@@ -116,7 +116,7 @@ def score_stored(
         warn_if_local()
     counters = Progress()
     with progress_bar(len(picked), "score_stored", counters, shown=progress and bool(picked)) as show:
-        for batch in _batches(picked):
+        for batch in batches(picked, BATCH):
             left = batch if again else _unscored(store, names, batch)
             counters.add(rows=len(batch) - len(left))
             if left:
@@ -226,10 +226,3 @@ def _keep(
     places = {(row.run, row.row): row.position for row in rows}
     made = encode(scored, scorers=names, versions=versions_of(names, None))
     store.insert([row._replace(position=places[row.run_id, row.row]) for row in made], existing="replace")
-
-
-def _batches(rows: Sequence[Picked]) -> Iterator[list[Picked]]:
-    """Cut rows into batches."""
-    rest = iter(rows)
-    while batch := list(islice(rest, BATCH)):
-        yield batch

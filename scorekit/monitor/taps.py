@@ -14,8 +14,9 @@ from scorekit.evals.calls import told
 from scorekit.monitor.arguments import Argument, Keyword, Parameters, Readable, Value
 from scorekit.monitor.calls import CURRENT, IDLE, PENDING, LiveCall, Pending, Running, fresh_id, usable_id
 from scorekit.monitor.channel import Item
+from scorekit.monitor.keys import LONGEST
 from scorekit.monitor.parts import Parts
-from scorekit.monitor.sampling import LONGEST_NAME, Picks
+from scorekit.monitor.sampling import Picks
 from scorekit.monitor.scoring import LOG
 from scorekit.monitor.snapshots import cell_of, json_of
 from scorekit.monitor.step_channels import StepChannels
@@ -202,7 +203,7 @@ class Tap:
             return None
         if running.context_step is not None and call.error is None and running.context_step not in call.steps:
             self.failed("context", _no_step(running.context_step, call.steps))
-        plain = complete and hooks.metadata is None and running.metadata is None
+        silent = complete and hooks.metadata is None and running.metadata is None
         return Item(
             picked=picked,
             run=running.run_id,
@@ -212,7 +213,7 @@ class Tap:
             input=self._late("input", hooks.input, call) if isinstance(running.input, Pending) else running.input,
             output=None if call.error is not None else self._output(running, call),
             context=self._late("context", hooks.context, call) if isinstance(running.context, Pending) else running.context,
-            metadata=None if plain else self._metadata(running, call, complete=complete),
+            metadata=None if silent else self._metadata(running, call, complete=complete),
             failure=None if call.error is None else told(call.error),
         )
 
@@ -328,7 +329,7 @@ class FunctionTap(Tap):
             return otherwise
         found = usable_id(value)
         if found is None:
-            self.failed(option, ArgumentTypeError.from_value(option, value, f"a text of 1 to {LONGEST_NAME} characters"))
+            self.failed(option, ArgumentTypeError.from_value(option, value, f"a text of 1 to {LONGEST} characters"))
             return fresh_id() if fresh else otherwise
         return found
 

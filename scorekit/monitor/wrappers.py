@@ -14,7 +14,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from scorekit.errors import ArgumentTypeError
-from scorekit.monitor.sampling import LONGEST_NAME
+from scorekit.monitor.keys import LONGEST
 from scorekit.run import unwrapped
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def name_of(function: Callable[..., Any]) -> str:
     """
     inner, _ = unwrapped(function)
     name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
-    return str(name).rpartition("<locals>.")[2][:LONGEST_NAME]
+    return str(name).rpartition("<locals>.")[2][:LONGEST]
 
 
 def wrapped(function: Callable[..., Any], tap: Tap) -> Callable[..., Any]:

@@ -161,10 +161,10 @@ def _some(db: Connection, ids: Iterable[str]) -> Iterator[tuple[str, tuple[str]]
             yield "id IN (SELECT value FROM json_each(?))", (json.dumps(batch),)
 
 
-def batches(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """Cut items into lists that a statement takes."""
+def batches(items: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
+    """Cut items into lists, of as many as a statement takes unless said otherwise."""
     rest = iter(items)
-    while batch := list(islice(rest, BATCH)):
+    while batch := list(islice(rest, size)):
         yield batch
 
 

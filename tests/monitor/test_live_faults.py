@@ -26,11 +26,19 @@ from live_scorers import LENGTH, hanging, slow
 store = sk.ScoreStore(sys.argv[1])
 """
 
+AGENT = """
+@sk.live(scorers={"size": LENGTH}, store=store, worker=sys.argv[2] if len(sys.argv) > 2 else "thread", run_id="question")
+def agent(question):
+    return "four"
+
+"""
+"""What a script calls that defines no agent of its own; a second word says where it is scored."""
+
 
 def started(code, *words, **settings):
     """Start a script of its own, with our modules and the test's folders."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    script = BEGIN + textwrap.dedent(code)
+    script = BEGIN + ("" if "def agent" in code else AGENT) + textwrap.dedent(code)
     return subprocess.Popen(
         [sys.executable, "-c", script, *map(str, words)], env=environment, stdout=subprocess.PIPE, text=True, **settings
     )
@@ -72,10 +80,6 @@ def stored_runs(store):
 @pytest.mark.parametrize("kind", ["thread", "process"])
 def test_end_of_the_script_stores_what_was_called_before(path, kind):
     code = """
-    @sk.live(scorers={"size": LENGTH}, store=store, worker=sys.argv[2], run_id="question")
-    def agent(question):
-        return "four"
-
     for number in range(200):
         agent(f"run-{number}")
     """
@@ -128,10 +132,6 @@ def test_pool_that_is_ended_by_signal_stores_what_its_processes_called(path):
     code = """
     import multiprocessing
 
-    @sk.live(scorers={"size": LENGTH}, store=store, run_id="question")
-    def agent(question):
-        return "four"
-
     def work(number):
         agent(f"run-{number}")
 
@@ -145,10 +145,6 @@ def test_pool_that_is_ended_by_signal_stores_what_its_processes_called(path):
 @pytest.mark.parametrize("kind", ["thread", "process"])
 def test_sigterm_drains_and_then_ends_the_process(path, kind):
     code = """
-    @sk.live(scorers={"size": LENGTH}, store=store, worker=sys.argv[2], run_id="question")
-    def agent(question):
-        return "four"
-
     for number in range(200):
         agent(f"run-{number}")
     print("called", flush=True)
@@ -183,10 +179,6 @@ def test_sigterm_that_the_application_handles_is_left_to_it(path):
 @pytest.mark.parametrize("kind", ["thread", "process"])
 def test_kill_loses_nothing_that_was_reported_stored(path, kind):
     code = """
-    @sk.live(scorers={"size": LENGTH}, store=store, worker=sys.argv[2], run_id="question")
-    def agent(question):
-        return "four"
-
     for number in range(100_000):
         agent(f"run-{number}")
         time.sleep(0.0005)
@@ -234,10 +226,6 @@ def test_other_process_ends_with_its_parent(path):
 @pytest.mark.parametrize("kind", ["thread", "process"])
 def test_forked_child_begins_afresh_and_doubles_nothing(path, kind):
     code = """
-    @sk.live(scorers={"size": LENGTH}, store=store, worker=sys.argv[2], run_id="question")
-    def agent(question):
-        return "four"
-
     for number in range(100):
         agent(f"parent-{number}")
     child = os.fork()
@@ -261,10 +249,6 @@ def test_forked_child_begins_afresh_and_doubles_nothing(path, kind):
 def test_child_of_multiprocessing_stores_what_it_called(path):
     code = """
     import multiprocessing
-
-    @sk.live(scorers={"size": LENGTH}, store=store, run_id="question")
-    def agent(question):
-        return "four"
 
     def work(number):
         agent(f"run-{number}")
