@@ -62,14 +62,14 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection to read from."""
-        with self._ours(), self._working(), self._opened().connect() as db:
-            yield db
+        with self._ours(), contextlib.ExitStack() as stack:
+            yield self._begun(stack, writes=False)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection in a transaction that is committed when this ends, and rolled back where it raises."""
         with self._ours(), contextlib.ExitStack() as stack:
-            yield self._begun(stack)
+            yield self._begun(stack, writes=True)
 
     def close(self) -> None:
         """Close the connections; the next use opens them again."""
@@ -88,15 +88,15 @@ class Database:
         """Return what keeps the process from forking meanwhile, where SQLite works."""
         return GATE.working(self, self.path) if self.path is not None else contextlib.nullcontext()
 
-    def _begun(self, stack: contextlib.ExitStack) -> Connection:
-        """Begin to write; wait for other writers a moment at a time, so that a fork can happen in between."""
+    def _begun(self, stack: contextlib.ExitStack, *, writes: bool) -> Connection:
+        """Open the database and begin; wait for other writers a moment at a time, so that a fork can happen in between."""
         deadline = time.monotonic() + BUSY_S
         while True:
             with contextlib.ExitStack() as attempt:
                 attempt.enter_context(self._working())
-                engine = self._opened().execution_options(writes=True)
                 try:
-                    db = attempt.enter_context(engine.begin())
+                    engine = self._opened()  # writes where tables are to be made
+                    db = attempt.enter_context(engine.execution_options(writes=True).begin() if writes else engine.connect())
                 except Exception as error:
                     if not _is_busy(getattr(error, "orig", None)) or time.monotonic() > deadline:
                         raise

@@ -407,6 +407,27 @@ def test_threads_bring_a_store_forward_once(store, monkeypatch):
         one.close()
 
 
+@pytest.mark.parametrize("made", [True, False])
+def test_first_use_waits_for_a_writer_that_takes_its_time(tmp_path, made, monkeypatch):
+    store = ScoreStore(tmp_path / "scores.db")
+    with store.database().writing():
+        pass
+    store.close()
+    if not made:
+        (tmp_path / "scores.db").unlink()
+    monkeypatch.setattr(database, "MIGRATIONS", (*schema.MIGRATIONS, _with_tags))
+    other = sqlite3.connect(tmp_path / "scores.db", isolation_level=None)
+    other.execute("PRAGMA journal_mode = WAL")
+    other.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: len(store.read()))
+        with pytest.raises(TimeoutError):
+            reading.result(timeout=1.0)  # ten times as long as one attempt waits
+        other.execute("COMMIT")
+        other.close()
+        assert reading.result(timeout=30) == 0
+
+
 # --- places
 
 
