@@ -91,7 +91,7 @@ def test_faults_of_the_judge_cost_their_rows_alone(loopback):
     loopback.when("question 2?", Reply(hang=True))
     count = iter(range(1, 10**6))
     loopback.when(lambda _: next(count) % 4 == 0, Reply(status=429, headers={"Retry-After": "0.02"}))
-    judge = judge_on(loopback, timeout_s=0.5, row_timeout_s=2.0, retries=1)
+    judge = judge_on(loopback, timeout_s=2.0, row_timeout_s=8.0, retries=1)
     result = run_evals(data(), lambda question: f"Because, {question}", [sk.score_relevancy], judge=judge, thresholds={"relevancy": 0.5})
     assert result.frame["relevancy_error"].fillna("-").tolist() == ["-", "judge_error", "judge_timeout", *["-"] * (COUNT - 3)]
     assert result.frame["output"].notna().all()

@@ -39,7 +39,7 @@ def test_rows_that_always_fail_keep_their_code_and_cost_no_other_row(loopback):
     loopback.when("answer 2.", Reply('{"statements": ["cut', finish="stop"))
     loopback.when("answer 3.", Reply(refusal="I will not."))
     loopback.when("answer 4.", Reply(hang=True))
-    judge = judge_on(loopback, timeout_s=0.5, row_timeout_s=2.0, retries=2)
+    judge = judge_on(loopback, timeout_s=2.0, row_timeout_s=8.0, retries=2)
     scored = sk.score_relevancy(frame(40), judge=judge)
     assert scored["relevancy_error"].tolist()[:5] == ["judge_error", "judge_error", "reply_invalid", "reply_refused", "judge_timeout"]
     assert scored["relevancy_error"].iloc[5:].isna().all()

@@ -422,7 +422,7 @@ def test_rows_that_fail_get_their_code_and_cost_no_other_row(loopback):
     loopback.when("question 5?", Reply("", finish="length"))
     loopback.when("question 6?", Reply("half", finish="content_filter"))
     loopback.when("question 7?", Reply(status=400, code="context_length_exceeded"))
-    judge = judge_on(loopback, timeout_s=0.5, row_timeout_s=2.0, retries=1)
+    judge = judge_on(loopback, timeout_s=2.0, row_timeout_s=8.0, retries=1)
     long = generate(items(30), prompts={"v": "{{ input }}"}, model=judge)
     assert long["error"].tolist()[:8] == [
         "judge_error", "judge_error", "reply_invalid", "reply_refused", "judge_timeout", "reply_truncated", "reply_refused", "input_too_long",

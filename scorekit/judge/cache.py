@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
 
 from scorekit.errors import ArgumentTypeError, JudgeSetupError, OptionRangeError
 from scorekit.judge.loop import background
@@ -44,6 +45,9 @@ _URL = re.compile(r"\A[A-Za-z][\w.]*(\+\w+)?://")
 _SQLITE_URL = re.compile(r"\Asqlite(?:\+pysqlite)?:///?(?P<path>[^?]*)\Z")
 _LOCK = threading.Lock()
 """Held while SQLite runs, and across a fork: a child must not inherit SQLite's own locks in a locked state."""
+
+_OPEN: Final[WeakSet[SqliteStore]] = WeakSet()
+"""The process's caches that are files."""
 
 Result = TypeVar("Result")
 
@@ -204,6 +208,7 @@ class SqliteStore:
         self._inode = 0
         self._connection: sqlite3.Connection | None = None
         self._run(lambda _: None, strict=True)
+        _OPEN.add(self)
 
     async def get(self, key: str) -> Entry | None:
         """Return the entry of a key that is not too old, or None."""
@@ -230,6 +235,12 @@ class SqliteStore:
         """Return the number of entries and the bytes of their texts."""
         found = self._run(lambda db: db.execute(_SIZE).fetchone())
         return CacheSize(0, 0) if found is None else CacheSize(*found)
+
+    def let_go(self) -> None:
+        """Close the file; the next use opens it again. What is in memory stays."""
+        if self._connection is not None and str(self._path) != ":memory:":
+            self._connection.close()
+            self._connection = None
 
     def _run(self, work: Callable[[sqlite3.Connection], Result], *, strict: bool = False) -> Result | None:
         """Do something with the connection. A corrupt file is moved aside once; any other failure warns once and gives None."""
@@ -280,9 +291,7 @@ class SqliteStore:
 
     def _move_aside(self, error: sqlite3.Error) -> None:
         """Rename a corrupt file and its companions, unless another process has just done so."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self.let_go()
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
         aside = self._path.with_name(f"{self._path.name}.corrupt-{stamp}")
         with contextlib.suppress(OSError), self._path.open("rb") as file:
@@ -310,5 +319,12 @@ def oldest(max_age_days: float | None) -> float:
     return 0.0 if max_age_days is None else time.time() - max_age_days * DAY_S
 
 
+def _before_fork() -> None:
+    """Let no connection cross a fork: a child takes its parent's locks for its own, and the parent removed a journal that the child still wrote to."""
+    _LOCK.acquire()
+    for store in list(_OPEN):
+        store.let_go()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+    os.register_at_fork(before=_before_fork, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)

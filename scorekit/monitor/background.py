@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from scorekit.monitor.channel import Item
     from scorekit.monitor.counters import Counters, Owner
+    from scorekit.monitor.rows import EncodedRow
     from scorekit.monitor.scoring import Scoring
     from scorekit.monitor.store import ScoreStore
-    from scorekit.monitor.stored import EncodedRow
 
 
 class ThreadBackground:

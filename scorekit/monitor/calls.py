@@ -16,7 +16,7 @@ from scorekit.monitor.snapshots import cell_of
 if TYPE_CHECKING:
     from scorekit.monitor.arguments import Parameters
     from scorekit.monitor.channel import Cell, Open
-    from scorekit.monitor.parts import Parts
+    from scorekit.monitor.snapshots import Parts
     from scorekit.monitor.step_channels import StepChannels
 
 LATER: Final = ("result", "error", "steps", "seconds")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scorekit.monitor.channel import Item
+    from scorekit.monitor.rows import EncodedRow
     from scorekit.monitor.scoring import Scoring
-    from scorekit.monitor.stored import EncodedRow
 
 GATHER_S: Final = 0.25
 """How long a lane lets calls gather: no call wakes it meanwhile, so a call costs no switch of threads, and a batch costs about as much as a row."""

@@ -14,8 +14,8 @@ import pandas as pd
 from scorekit.errors import ArgumentTypeError, OptionRangeError, UnknownOptionError
 from scorekit.monitor.cells import escape, plain_column
 from scorekit.monitor.keys import SOURCES, as_column, stamp, times
+from scorekit.monitor.rows import READ, EncodedRow
 from scorekit.monitor.schema import SCORES, scores_table
-from scorekit.monitor.stored import READ, EncodedRow
 from scorekit.monitor.writing import batches
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def clauses(db: Connection, filters: Filters) -> list[ColumnElement[bool]]:
 
 
 def read_rows(db: Connection, where: Sequence[ColumnElement[bool]], limit: int | None = None) -> Sequence[Sequence[Any]]:
-    """Return rows as `scorekit.monitor.stored.decode` reads them: all that the conditions pick, or those of the newest frame rows."""
+    """Return rows as `scorekit.monitor.rows.decode` reads them: all that the conditions pick, or those of the newest frame rows."""
     import sqlalchemy as sa
 
     columns = [_microseconds(db) if name == "created_at" else scores_table().c[name] for name in READ]
@@ -109,7 +109,7 @@ def read_rows(db: Connection, where: Sequence[ColumnElement[bool]], limit: int |
 
 
 def read_results(db: Connection, ids: Sequence[str]) -> list[Sequence[Any]]:
-    """Return rows by id as `scorekit.monitor.stored.decode` reads them."""
+    """Return rows by id as `scorekit.monitor.rows.decode` reads them."""
     return [row for batch in batches(ids) for row in read_rows(db, [scores_table().c.id.in_(batch)])]
 
 

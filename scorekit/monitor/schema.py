@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from scorekit.monitor.stored import EncodedRow
+from scorekit.monitor.rows import EncodedRow
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table

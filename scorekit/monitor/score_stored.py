@@ -15,9 +15,10 @@ from scorekit.errors import ArgumentTypeError
 from scorekit.judge.loop import wait_any
 from scorekit.monitor.cells import escape
 from scorekit.monitor.reading import Picked, check_filters, check_limit, clauses, errors_of, pick_rows, read_results
+from scorekit.monitor.rows import decode, encode, result_id
 from scorekit.monitor.scoring import completed, mark
-from scorekit.monitor.store import ScoreStore, versions_of
-from scorekit.monitor.stored import decode, encode, result_id
+from scorekit.monitor.store import ScoreStore
+from scorekit.monitor.versions import versions_of
 from scorekit.monitor.writing import batches
 from scorekit.progress import Progress, progress_bar
 from scorekit.run import Job, ScorerLike, run_job

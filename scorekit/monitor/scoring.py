@@ -11,7 +11,7 @@ import pandas as pd
 
 from scorekit.errors import ScorerDefinitionError, listed
 from scorekit.evals.calls import told
-from scorekit.monitor.stored import EncodedRow, encode
+from scorekit.monitor.rows import EncodedRow, encode
 from scorekit.monitor.versions import own_version
 from scorekit.run import Job, unwrapped
 from scorekit.scorer import warn_if_local

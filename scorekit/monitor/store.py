@@ -39,9 +39,9 @@ from scorekit.monitor.reading import (
     read_rows,
     read_runs,
 )
+from scorekit.monitor.rows import EncodedRow, decode, encode_metadata, encode_scorer, share
 from scorekit.monitor.schema import scores_table
-from scorekit.monitor.stored import EncodedRow, decode, encode_metadata, encode_scorer, share
-from scorekit.monitor.versions import shipped_version
+from scorekit.monitor.versions import versions_of
 from scorekit.monitor.writing import EXISTING, Existing, as_columns, prune, remove, write
 
 if TYPE_CHECKING:
@@ -463,12 +463,3 @@ def _scorers(scored: pd.DataFrame, wanted: str | Sequence[str] | None) -> list[s
         if len(name) > LONGEST:
             raise OptionRangeError.from_value("scorers", shown(name), f"names of at most {LONGEST} characters")
     return list(dict.fromkeys(names))
-
-
-def versions_of(names: Sequence[str], version: str | Mapping[str, str | None] | None) -> dict[str, str | None]:
-    """Return the version of each scorer."""
-    if isinstance(version, str):
-        return dict.fromkeys(names, version)
-    if version is not None and not isinstance(version, Mapping):
-        raise ArgumentTypeError.from_value("version", version, "a text, or a mapping from scorers to texts")
-    return {name: (version or {}).get(name, shipped_version(name)) for name in names}

@@ -15,10 +15,9 @@ from scorekit.monitor.arguments import Argument, Keyword, Parameters, Readable, 
 from scorekit.monitor.calls import CURRENT, IDLE, PENDING, LiveCall, Pending, Running, fresh_id, usable_id
 from scorekit.monitor.channel import Item
 from scorekit.monitor.keys import LONGEST
-from scorekit.monitor.parts import Parts
 from scorekit.monitor.sampling import Picks
 from scorekit.monitor.scoring import LOG
-from scorekit.monitor.snapshots import cell_of, json_of
+from scorekit.monitor.snapshots import Parts, cell_of, json_of
 from scorekit.monitor.step_channels import StepChannels
 from scorekit.monitor.worker import attach, count_call, note
 

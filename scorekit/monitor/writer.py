@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scorekit.monitor.lanes import Scored
-    from scorekit.monitor.stored import EncodedRow
+    from scorekit.monitor.rows import EncodedRow
 
 MOST_ROWS: Final = 2000
 """How many rows share a transaction."""

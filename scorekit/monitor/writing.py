@@ -12,8 +12,8 @@ import numpy as np
 
 from scorekit.errors import StoreError, shown
 from scorekit.monitor.cells import unescape
+from scorekit.monitor.rows import SAID, Encoded, EncodedRow, same_result
 from scorekit.monitor.schema import SCORES, scores_table
-from scorekit.monitor.stored import SAID, Encoded, EncodedRow, same_result
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection

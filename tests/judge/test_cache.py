@@ -1,6 +1,9 @@
 """The cache of replies: places, several processes, corruption, age, PostgreSQL."""
 
+import asyncio
+import contextlib
 import json
+import os
 import pickle
 import sqlite3
 import stat
@@ -13,7 +16,7 @@ from loopback import Reply
 from pydantic import BaseModel, field_validator
 
 from scorekit.errors import ArgumentTypeError, JudgeSetupError, OptionRangeError
-from scorekit.judge.cache import CacheSize, CacheWarning, ReplyCache
+from scorekit.judge.cache import CacheSize, CacheWarning, Entry, ReplyCache, SqliteStore
 from scorekit.judge.client import Judge
 from scorekit.judge.replies import Request
 
@@ -57,6 +60,35 @@ def run_together(loopback, *parts):
     done = subprocess.run([sys.executable, "-c", SCRIPT, loopback.url, *parts], capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stderr
     return [int(line) for line in done.stdout.split()], done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_what_a_forked_child_keeps_is_there_when_the_parent_closed_first(tmp_path):
+    def put(store, *keys):
+        for key in keys:
+            asyncio.run(store.put(Entry(key, time.time(), "m", "step", "{}", 1.0, 1.0), replace=False))
+
+    parent = SqliteStore(tmp_path / "replies.sqlite3", None)
+    put(parent, "parent")
+    of_child, to_child = os.pipe(), os.pipe()
+    if (child := os.fork()) == 0:
+        with contextlib.suppress(BaseException):
+            mine = SqliteStore(tmp_path / "replies.sqlite3", None)
+            put(mine, "first")
+            os.write(of_child[1], b"x")
+            os.read(to_child[0], 1)  # until the parent has closed
+            put(mine, "second", "third")
+            os._exit(0)
+        os._exit(1)
+    os.close(of_child[1])
+    os.close(to_child[0])
+    os.read(of_child[0], 1)
+    parent.let_go()
+    os.write(to_child[1], b"x")
+    assert os.waitpid(child, 0)[1] == 0
+    os.close(of_child[0])
+    os.close(to_child[1])
+    assert parent.size().replies == 4
 
 
 # --- places

@@ -377,10 +377,10 @@ def test_faults_of_single_rows_get_their_codes_and_leave_the_others_alone(loopba
         "row 11 ", Reply(status=400, code="context_length_exceeded", message="This model's maximum context length is 8192 tokens.")
     )
     loopback.when("row 12 ", Reply(drop=True))
-    judge = Judge("m", base_url=loopback.url, timeout_s=0.5, row_timeout_s=2.0, retries=1)
+    judge = Judge("m", base_url=loopback.url, timeout_s=2.0, row_timeout_s=8.0, retries=1)
     begun = time.monotonic()
     answers = judge.ask(questions(60))
-    assert time.monotonic() - begun < 2.0 + 5.0
+    assert time.monotonic() - begun < 8.0 + 5.0
     assert {index: answer.error for index, answer in enumerate(answers) if answer.error is not None} == {
         3: "judge_error", 4: "judge_error", 5: "reply_invalid", 6: "reply_refused", 7: "judge_timeout", 8: "reply_refused",
         9: "reply_truncated", 10: "reply_invalid", 11: "input_too_long", 12: "judge_error",
@@ -390,7 +390,7 @@ def test_faults_of_single_rows_get_their_codes_and_leave_the_others_alone(loopba
     assert answers[4].reason.startswith(f"HTTP 400 Bad Request from {shown}: bad row")  # on a busy machine a first call may time out
     assert answers[5].reason == 'the JSON breaks off before its end; the reply was \'{"said": "cut of\''
     assert answers[6].reason == "The judge refused: I will not."
-    assert answers[7].reason.startswith(f"No answer from {shown} within 0.5 s.")
+    assert answers[7].reason.startswith(f"No answer from {shown} within 2 s.")
     assert answers[8].reason == "The endpoint's content filter stopped the reply."
     assert answers[9].reason == 'The reply was cut off, with twice the room too: \'{"said": "cut\''
     assert answers[10].reason == "the reply was empty; the reply was ''"

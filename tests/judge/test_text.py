@@ -102,7 +102,7 @@ def test_failures_of_text_are_retried_and_coded_as_those_of_json(loopback):
     loopback.when("broken", Reply(status=500))
     loopback.when("slow", Reply(hang=True))
     loopback.when("huge", Reply(status=400, code="context_length_exceeded"))
-    judge = Judge("m", base_url=loopback.url, retries=1, timeout_s=0.3, row_timeout_s=3)
+    judge = Judge("m", base_url=loopback.url, retries=1, timeout_s=1.5, row_timeout_s=8)
     answers = judge.ask([ask_for("limited"), ask_for("broken"), ask_for("slow"), ask_for("huge")])
     assert [answer.error for answer in answers] == [None, "judge_error", "judge_timeout", "input_too_long"]
     assert (answers[0].calls, loopback.calls_with("broken")) == (4, 2)

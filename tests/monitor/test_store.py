@@ -16,8 +16,8 @@ from scorekit.errors import (
     StoreError,
     UnknownOptionError,
 )
+from scorekit.monitor.rows import encode
 from scorekit.monitor.store import ScoreStore
-from scorekit.monitor.stored import encode
 
 T0 = pd.Timestamp("2026-01-02T03:04:05.678901Z")
 
