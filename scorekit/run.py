@@ -166,6 +166,11 @@ class Job:
             reads=reads & frozenset(columns),
         )
 
+    @property
+    def scores(self) -> list[str]:
+        """The names of the scores that it writes, once `rehearse` has found out its columns."""
+        return [str(column).removesuffix("_score") for column in self.columns if str(column).endswith("_score")]
+
     def rehearse(self, df: pd.DataFrame) -> None:
         """Call the scorer on no rows: what is wrong for every row raises here, and the result names its columns."""
         token = SHARED.set(Progress())
@@ -173,7 +178,7 @@ class Job:
             self.columns = self._written(df.iloc[:0])
         finally:
             SHARED.reset(token)
-        if not any(str(column).endswith("_score") for column in self.columns):
+        if not self.scores:
             msg = f"The scorer {self.label} added no column that ends in '_score'."
             raise ScorerDefinitionError(msg)
 
@@ -223,9 +228,8 @@ class Job:
         if lost := [column for column in self.columns if column not in scored.columns]:
             msg = f"The scorer {self.label} wrote {listed(self.columns)} on no rows, but not {listed(lost)} on {len(df)}."
             raise ScorerDefinitionError(msg)
-        for column in [] if self.ours else self.columns:
-            if str(column).endswith("_score"):
-                self._refuse_other_than_numbers(scored[column])
+        for name in [] if self.ours else self.scores:
+            self._refuse_other_than_numbers(scored[f"{name}_score"])
         return scored[self.columns]
 
     def _refuse_other_than_numbers(self, scores: pd.Series[Any]) -> None:
@@ -390,7 +394,7 @@ def run_one(scorer: ScorerLike, /, *, judge: JudgeLike | None = None, **columns:
     began = perf_counter()
     scored, trace = _traced(job, df)
     seconds = perf_counter() - began
-    name = next(str(column).removesuffix("_score") for column in job.columns if str(column).endswith("_score"))
+    name = job.scores[0]
     result = read_result(scored[job.columns], 0, name)
     if not trace and not job.ours:
         given = {part: value for part in ("score", "reason") if not pd.isna(value := getattr(result, part))}

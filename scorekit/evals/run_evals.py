@@ -12,7 +12,7 @@ from scorekit.errors import ArgumentTypeError
 from scorekit.evals.gates import Bounds, gates_frame, groups_of, read_thresholds, thresholds_frame, typed_rows, verdict_of
 from scorekit.evals.items import Layout, item_ids
 from scorekit.evals.result import EvalResult
-from scorekit.evals.running import COLUMNS, OnItem, Run, interrupted, names_of
+from scorekit.evals.running import COLUMNS, OnItem, Run, interrupted
 from scorekit.evals.targets import Target, as_scorers, read_data, read_targets, refuse_async
 from scorekit.judge.loop import interruptible
 from scorekit.progress import progress_bar
@@ -156,7 +156,7 @@ def run_evals(
             error.args = (interrupted(error.partial, run.names),)  # type: ignore[attr-defined]
         raise
     gate_names = [
-        name for scorer, job in zip(distinct, jobs, strict=True) if any(scorer is gate for gate in required) for name in names_of(job)
+        name for scorer, job in zip(distinct, jobs, strict=True) if any(scorer is gate for gate in required) for name in job.scores
     ]
     return _result(run, gate_names, bounds, worse)
 

@@ -81,7 +81,7 @@ class Run:
     @property
     def names(self) -> list[str]:
         """The scores that are written, once `rehearse` has found them out."""
-        return [name for job in self.jobs for name in names_of(job)]
+        return [name for job in self.jobs for name in job.scores]
 
     def rehearse(self) -> None:
         """Call each scorer on no rows: what is wrong for every row raises here, before anything is called."""
@@ -214,9 +214,7 @@ class Run:
         self._keep(batch)
         if self._on_item is None:
             return
-        parts = {
-            name: job.result[owned_columns(job.result, name)] for job in batch.jobs if job.result is not None for name in names_of(job)
-        }
+        parts = {name: job.result[owned_columns(job.result, name)] for job in batch.jobs if job.result is not None for name in job.scores}
         for place, row in enumerate(batch.rows):
             results = {name: read_result(part, place, name) for name, part in parts.items()}
             self._on_item(as_python(self._item(row)), self._said.pop(row), results)
@@ -235,7 +233,7 @@ class Run:
         written = pd.DataFrame({name: _concatenated([part[name] for part in parts]) for name in job.columns})
         whole = written.set_axis(rows, axis=0).reindex(range(len(self.base)))
         left = np.setdiff1d(np.arange(len(whole)), rows)
-        for name in names_of(job):
+        for name in job.scores:
             told = {f"{name}_error": (self._errors, "cancelled"), f"{name}_reason": (self._reasons, CANCELLED)}
             if told.keys() <= set(job.columns):
                 for column, (values, otherwise) in told.items():
@@ -243,11 +241,6 @@ class Run:
                     cells.iloc[left] = [values[row] or otherwise for row in left]
                     whole[column] = cells.astype("string")
         return whole
-
-
-def names_of(job: Job) -> list[str]:
-    """Return the names of the scores that a scorer writes."""
-    return [str(column).removesuffix("_score") for column in job.columns if str(column).endswith("_score")]
 
 
 def interrupted(frame: pd.DataFrame, names: Sequence[str]) -> str:
@@ -265,7 +258,7 @@ def interrupted(frame: pd.DataFrame, names: Sequence[str]) -> str:
 
 def _with_numbers(job: Job, result: pd.DataFrame) -> pd.DataFrame:
     """Return what a scorer wrote with its scores as float64; that they are numbers the job has seen to."""
-    columns = [f"{name}_score" for name in names_of(job)]
+    columns = [f"{name}_score" for name in job.scores]
     return result.assign(**{column: pd.to_numeric(result[column]).to_numpy(dtype=np.float64, na_value=np.nan) for column in columns})
 
 

@@ -208,7 +208,8 @@ class SqliteStore:
         self._inode = 0
         self._connection: sqlite3.Connection | None = None
         self._run(lambda _: None, strict=True)
-        _OPEN.add(self)
+        with _LOCK:
+            _OPEN.add(self)
 
     async def get(self, key: str) -> Entry | None:
         """Return the entry of a key that is not too old, or None."""

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from scorekit.monitor.background import ThreadBackground
 from scorekit.monitor.counters import Counters, Tally
+from scorekit.monitor.launched import write_whole
 from scorekit.monitor.scoring import Scoring
 
 if TYPE_CHECKING:
@@ -84,10 +85,9 @@ class Reports:
 
     def _write(self, message: tuple[Any, ...]) -> None:
         """Send a message; where nobody reads any more there is nobody to tell."""
-        data = memoryview(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
+        data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
         with contextlib.suppress(OSError):
-            while data:
-                data = data[os.write(self._end, data) :]
+            write_whole(self._end, data)
 
 
 def main(calls: int, back: int) -> None:

@@ -38,6 +38,13 @@ def _pipe() -> tuple[int, int]:
     return high[0], high[1]
 
 
+def write_whole(end: int, data: bytes) -> None:
+    """Write all of something into a pipe."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(end, left) :]
+
+
 class Launched:
     """A process that runs `scorekit.monitor.child`.
 
@@ -99,10 +106,9 @@ class Launched:
         OSError
             When it is gone.
         """
-        data = memoryview(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
+        data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
         with self._sending:
-            while data:
-                data = data[os.write(self._out, data) :]
+            write_whole(self._out, data)
 
     def end(self, timeout_s: float) -> None:
         """Close the pipe, which tells it to finish what it has; kill it where that takes too long, or where it no longer reads."""

@@ -108,11 +108,7 @@ def score_stored(
     job = Job.of(scorer, {"judge": judge})
     first = _frame(store, [id_ for row in picked[:BATCH] for id_ in row.ids])
     job.rehearse(first)
-    names = (
-        [job.name]
-        if job.ours and job.name
-        else [str(column).removesuffix("_score") for column in job.columns if str(column).endswith("_score")]
-    )
+    names = [job.name] if job.ours and job.name else job.scores
     if job.judged and judge is None and not job.has_judge and picked:
         warn_if_local()
     counters = Progress()

@@ -56,11 +56,12 @@ class Scoring:
         except Exception as error:
             error.add_note(f"scorers[{self.key!r}] was called on a frame without rows, with the columns input, output and context.")
             raise
-        scores = [str(column) for column in self._job.columns if str(column).endswith("_score")]
+        scores = self._job.scores
         if len(scores) != 1:
-            msg = f"scorers[{self._attached.key!r}] must write one score, but it writes {listed(scores)}. Attach each scorer by itself."
+            columns = listed([f"{name}_score" for name in scores])
+            msg = f"scorers[{self._attached.key!r}] must write one score, but it writes {columns}. Attach each scorer by itself."
             raise ScorerDefinitionError(msg)
-        self._own = scores[0].removesuffix("_score")
+        self._own = scores[0]
         self._blank = self._named(self._job.call(empty)[self._job.columns])
         self.slow = self._job.judged or not self._job.ours
         if self._job.judged and not self._job.has_judge:
